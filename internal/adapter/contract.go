@@ -1,0 +1,89 @@
+// Package adapter is the contract by which a command reaches the world (§3.3 to §3.6). The pipeline knows
+// only this: Compile once, Supported at step 3, Render at step 5 (once), Spec at step 8, Run at step 9.
+// Adapters lend no rights: a composite's sub-calls go through the Executor again.
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/manifest"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+)
+
+// Adapter compiles commands of one kind.
+type Adapter interface {
+	// Compile reads one command of the manifest. The issues are lint's, with places in surface.json; the
+	// Command is nil when one of them is an error.
+	Compile(m *manifest.Manifest, c *manifest.Command) (Command, []protocol.Issue)
+}
+
+// Command is one compiled command. It holds no state of a run and may be used by several at once.
+type Command interface {
+	// Supported answers at step 3 whether this build and platform can run it; nil when it can.
+	Supported() *protocol.Error
+	// Steps lists the calls of a composite; nil for all others.
+	Steps() []Step
+	// Render makes the call from defaulted, valid arguments, once, at step 5 (§6.4). Violations name the
+	// argument by pointer.
+	Render(args *jsondoc.Node) (*Call, []protocol.Violation)
+	// Spec is the child's world as far as the pack declares it; nil when the command starts no process.
+	// Programs are named, not resolved: step 8 resolves them against the allow-list. A nil call (asked by
+	// availability) gives the Spec without argv and stdin.
+	Spec(call *Call) *Need
+	// Run does the work of step 9 and the parsing of step 10. The error's step is filled by the pipeline.
+	Run(ctx context.Context, run *Run) (*Output, *protocol.Error)
+}
+
+// Call is what step 5 rendered: it is what confirm, plan and audit show and what runs.
+type Call struct {
+	Args  *jsondoc.Node // after defaults
+	Argv  []string      // wrap: argv[0] is the declared bin
+	Stdin []byte        // wrap: nil = empty
+}
+
+// Need is what a wrap declares; step 8 turns it into a sandbox.Spec with resolved programs and the land.
+type Need struct {
+	Bin           string
+	Args          []string // argv[1:]
+	Uses          []string
+	Reads         []string
+	Env           []manifest.EnvVar
+	Network       manifest.Network
+	WorkspaceRead bool
+	NativeLocal   bool
+	Stdin         []byte
+}
+
+// Step is one call of a composite, known before anything runs.
+type Step struct{ ID, Pack, Verb string }
+
+// Run is what a command gets at step 9.
+type Run struct {
+	Call *Call
+	Box  sandbox.Box // wrap; nil else
+	// Sub runs one sub-call of a composite through the whole pipeline as the same Principal (§3.5).
+	Sub func(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result
+	// OutputCap is the most bytes that a result may have (§6.5).
+	OutputCap int
+}
+
+// Output is what a run gave. Value is nil when the command failed.
+type Output struct {
+	Value   *jsondoc.Node
+	Outcome *sandbox.Outcome // wrap; also set when the run failed, for the audit
+	// Replaced counts invalid UTF-8 sequences replaced in text output (§6.5).
+	Replaced int
+	// Steps are the composite's steps in order, for the audit.
+	Steps []StepDone
+}
+
+// StepDone is one finished step of a composite.
+type StepDone struct {
+	ID      string `json:"id"`
+	Pack    string `json:"pack_id,omitempty"`
+	Verb    string `json:"verb_key,omitempty"`
+	Skipped bool   `json:"skipped,omitempty"`
+}

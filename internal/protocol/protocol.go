@@ -1,0 +1,166 @@
+// Package protocol holds the words of HCP/1.1 (§1, §6.1, §6.2): what travels between a face and
+// the runtime. It decides nothing and reads nothing; every other room speaks these types.
+//
+// Nouns: Envelope (an exec request), Result (the one answer, for success and denial alike), Error
+// (why not, at which step), Session (who acts, where), Executor (the one verb of every face), Issue
+// (one finding of lint, with its place).
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// Operation is the side-effect class of a command (§4.2).
+type Operation string
+
+// The two operations.
+const (
+	Read  Operation = "read"
+	Write Operation = "write"
+)
+
+// Land is the privacy scope of a command (§4.3). It is never a tenant.
+type Land string
+
+// The three lands.
+const (
+	Personal Land = "personal"
+	Brain    Land = "brain"
+	Local    Land = "local"
+)
+
+// Capability is one of the five grant axes (§9.4).
+type Capability string
+
+// The five capabilities. There is no other, and no flag that stands for all of them.
+const (
+	PackInstall   Capability = "pack.install"
+	PackConnect   Capability = "pack.connect"
+	VerbExecRead  Capability = "verb.exec.read"
+	VerbExecWrite Capability = "verb.exec.write"
+	SenseEnable   Capability = "sense.enable"
+)
+
+// Capabilities lists the five in the order of the specification.
+var Capabilities = []Capability{PackInstall, PackConnect, VerbExecRead, VerbExecWrite, SenseEnable}
+
+// ExecCapability is the capability that a command of the operation needs (§9.5).
+func ExecCapability(op Operation) Capability {
+	if op == Read {
+		return VerbExecRead
+	}
+	return VerbExecWrite
+}
+
+// Principal is the acting identity, as "kind:name" (§9.1). It is never a member of a pack or an envelope.
+type Principal string
+
+var principalForm = regexp.MustCompile(`^(human|service|agent|mothership):[a-z0-9][a-z0-9._@-]{0,63}$`)
+
+// Valid says whether p has the form of §9.1.
+func (p Principal) Valid() bool { return principalForm.MatchString(string(p)) }
+
+// Kind is human, service, agent or mothership; "" for an invalid Principal.
+func (p Principal) Kind() string {
+	kind, _, _ := strings.Cut(string(p), ":")
+	if !p.Valid() {
+		return ""
+	}
+	return kind
+}
+
+// Human says whether p is a person, as operator acts demand (§9.6).
+func (p Principal) Human() bool { return p.Kind() == "human" }
+
+// Agent says whether p is an agent.
+func (p Principal) Agent() bool { return p.Kind() == "agent" }
+
+// Session is who acts and where (§9.3). A face makes it in one place and passes it as a parameter;
+// no envelope, context value or log carries it.
+type Session struct {
+	ID        string    // activation and connection belong to it; "default" when unnamed
+	Principal Principal // who acts
+	Tenant    string    // "local" on one machine
+	Project   string    // "" = none; an envelope's own project beats it
+	Workspace string    // absolute path of the land local, "" = none
+	// WorkspaceReason says why Workspace is empty (§9.2), for the message of workspace_required.
+	WorkspaceReason string
+	GitDirs         []string // git directories of the workspace that lie outside it (a linked worktree), verified
+	Dir             string   // the caller's working directory, absolute
+	How             string   // how the Principal was found, for whoami
+	// Parent and Depth are set by the pipeline for the sub-calls of a composite (§3.5).
+	Parent string
+	Depth  int
+	// Confirmed says that the composite above carries a confirmation that covers this step (§3.5).
+	Confirmed bool
+}
+
+// Envelope is an exec request (§6.1). Faces build one and hand its JSON to the Executor, so that every
+// face passes the same strict decoder.
+type Envelope struct {
+	PackID         string          `json:"pack_id"`
+	VerbKey        string          `json:"verb_key"`
+	Args           json.RawMessage `json:"args,omitempty"`
+	Confirm        any             `json:"confirm,omitempty"` // true, or an approval id
+	Project        string          `json:"project,omitempty"`
+	IdempotencyKey string          `json:"idempotency_key,omitempty"`
+}
+
+// Result is the one answer to an envelope (§6.2): exactly these members, in this order.
+type Result struct {
+	OK      bool            `json:"ok"`
+	PackID  string          `json:"pack_id"`
+	VerbKey string          `json:"verb_key"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *Error          `json:"error,omitempty"`
+}
+
+// Error says why something was refused or failed (§6.2). Message is one sentence for a person, Hint the
+// next command to type. Step is the pipeline's step 1 to 10, 0 outside exec.
+type Error struct {
+	Code    Code           `json:"code"`
+	Message string         `json:"message"`
+	Step    int            `json:"step,omitempty"`
+	Hint    string         `json:"hint,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// Error makes *Error a Go error.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Fail makes an Error; the step is filled by the pipeline.
+func Fail(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// WithHint returns e with the next command to type.
+func (e *Error) WithHint(hint string) *Error { e.Hint = hint; return e }
+
+// With returns e with one more detail.
+func (e *Error) With(key string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[key] = value
+	return e
+}
+
+// Denied makes the Result of a refusal or failure (§9.7): ids that could not be read are "".
+func Denied(packID, verbKey string, e *Error) Result {
+	return Result{PackID: packID, VerbKey: verbKey, Error: e}
+}
+
+// Executor is the one verb that every face speaks (§6.6): CLI, stream, composite steps, vectors.
+// Both methods take the envelope's bytes, decode them at step 1, and answer one Result whatever
+// happened; there is no Go error for a face to forget.
+type Executor interface {
+	Exec(ctx context.Context, s Session, envelope []byte) Result
+	Plan(ctx context.Context, s Session, envelope []byte) Result
+}
+
+// Violation is one way in which arguments miss their schema (§6.3 step 5).
+type Violation struct {
+	Pointer string `json:"pointer"`
+	Message string `json:"message"`
+}

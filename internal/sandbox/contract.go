@@ -1,0 +1,130 @@
+// Package sandbox runs one command in its jail (§10). The contract below is what the pipeline knows;
+// linux.go keeps it with a locked thread that enters Landlock and seccomp, native.go is the explicit
+// opt-out of §10.3. Every kind passes sandboxtest. A rule that cannot be enforced here is refused with
+// sandbox_unavailable; nothing is ever run in a weaker way than the Spec says (§10.5).
+//
+// Nouns: Spec (everything a child may have, complete before anything is prepared), Program (a recorded
+// absolute path), Box (one prepared run: private directory and launcher), Outcome, Report, Rule.
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"hcpx/internal/protocol"
+)
+
+// Program is an executable under its name: the path is recorded or shipped, never looked up in PATH.
+type Program struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// Spec is the whole world of one child. Whoever makes a Spec names everything; the kinds add only what
+// §10.2 gives every command (libraries, CA certificates, devices, the private HOME and TMPDIR).
+type Spec struct {
+	Program Program   // what runs
+	Args    []string  // argv[1:]; argv[0] is Program.Name
+	Uses    []Program // other programs that may be executed; reachable by name through PATH
+	UseDirs []string  // directories whose programs may be executed
+	Dir     string    // working directory
+	Env     []string  // NAME=value beyond what every command gets: the manifest's env and the injection
+	Secrets []string  // minted values, masked by whoever shows output; never logged
+	Read    []string  // readable trees (land, workspace, git directories, pack)
+	Write   []string  // writable trees
+	Exec    []string  // trees whose files may be executed (the pack's own)
+	Links   []Link    // reads under ~: a link at the same place in the private HOME (§10.2)
+	Network Network
+	Stdin   []byte // nil = empty
+	Limits  Limits
+	Native  bool // §10.3: manifest and operator both said so
+}
+
+// Link is a path outside the jail, readable, that stands in the private HOME too when HomeRel is set.
+type Link struct {
+	Target  string // absolute
+	HomeRel string // path below HOME, "" when Target does not lie under the user's home
+}
+
+// Network is what the child may reach.
+type Network struct {
+	Mode  string   // none | full | hosts
+	Hosts []string // host:port, for hosts
+}
+
+// Limits of one run (§10.4). Zero means the kind's default.
+type Limits struct {
+	Wall     time.Duration `json:"wall"`
+	Grace    time.Duration `json:"grace"` // between SIGTERM and SIGKILL, 2 s
+	CPU      time.Duration `json:"cpu"`
+	Files    uint64        `json:"files"`
+	FileSize uint64        `json:"file_size"`
+	Output   int           `json:"output"` // bytes of stdout; stderr keeps a tail
+}
+
+// Sandbox is the contract. All methods may be called from several goroutines.
+type Sandbox interface {
+	// Facts says what this machine can enforce. Probed once per process; it changes nothing.
+	Facts() Facts
+	// Check answers whether the Spec could run here: kernel rules, programs, jail, network form. It runs
+	// nothing, makes nothing, and is what availability and plan ask; Prepare asks it too.
+	Check(spec *Spec) *protocol.Error
+	// Environ is the child's complete environment in order, for plan: home and tmp stand for the private
+	// directory of the run.
+	Environ(spec *Spec, home string) []string
+	// Prepare makes the private directory and everything else that must exist before the run.
+	// The caller closes the Box.
+	Prepare(spec *Spec) (Box, *protocol.Error)
+}
+
+// Box is one prepared run.
+type Box interface {
+	// Run starts the command and waits (§6.9): it returns when the direct child has ended and nothing
+	// that it started is alive. A cancelled context kills the tree like a timeout. An error means that
+	// the command was not started.
+	Run(ctx context.Context) (*Outcome, *protocol.Error)
+	// Close removes the private directory. It is safe to call twice.
+	Close() error
+}
+
+// Outcome is what happened in a run.
+type Outcome struct {
+	Exit       int    // exit code, -1 when ended by a signal
+	Signal     string // "SIGKILL", "" when it exited
+	TimedOut   bool
+	Canceled   bool
+	Overflow   bool     // stdout passed Limits.Output; the tree was killed
+	Stdout     []byte   // whole, at most Limits.Output
+	Stderr     []byte   // the last bytes, at most 64 KiB
+	StderrSize int64    // all bytes written
+	Limit      string   // which limit ended it: cpu, file_size, "" else
+	Denied     []string // what the sandbox is known to have refused
+	Duration   time.Duration
+	Report     Report
+}
+
+// Report says how a run was confined; it stands in the audit outcome.
+type Report struct {
+	Backend  string   `json:"backend"` // landlock | native
+	ABI      int      `json:"abi,omitempty"`
+	Errata   int      `json:"errata,omitempty"`
+	Network  string   `json:"network"`
+	Killed   int      `json:"killed,omitempty"` // processes left over at the end of the run
+	Degraded []string `json:"degraded"`         // rules or limits that are not enforced here
+}
+
+// Facts is what the machine can enforce.
+type Facts struct {
+	Backend string // landlock | "" when nothing can confine here
+	ABI     int
+	Errata  int
+	Rules   []Rule
+}
+
+// Rule is one row of doctor's table: what is promised, by which mechanism, and its state here.
+type Rule struct {
+	Name      string `json:"rule"`
+	Mechanism string `json:"mechanism"`
+	State     string `json:"state"` // enforced | degraded | missing
+	Detail    string `json:"detail,omitempty"`
+}
