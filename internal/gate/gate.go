@@ -1,0 +1,159 @@
+// Package gate holds the checks of §6.3 that show and do alike: step 2 (installed, intact, activated),
+// step 3 (declared, runnable in this build), step 4 (grants), the connected check of step 7 and the checks
+// of step 8 (allow-list, jail, kernel). The pipeline asks them in its fixed order; availability asks the
+// same functions, so that what is listed as executable is what exec lets past (§11.2).
+//
+// A gate runs nothing, mints nothing and writes nothing. Every unknown is refused.
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/binding"
+	"hcpx/internal/grant"
+	"hcpx/internal/manifest"
+	"hcpx/internal/pack"
+	"hcpx/internal/policy"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/store"
+)
+
+// Bootstrap is the pack that manages the runtime itself (§11.4). Its argv runs in process.
+const Bootstrap = "hcp-cli"
+
+// Gate asks the rules on behalf of one store. It is safe for concurrent use.
+type Gate struct {
+	Store    store.Store
+	Sandbox  sandbox.Sandbox
+	Hub      binding.Hub
+	Adapters map[string]adapter.Adapter // by the manifest's adapter name
+	Now      func() time.Time
+	UserHome string         // for reads that begin with ~
+	Limits   sandbox.Limits // the runtime's caps (§10.4)
+
+	mu    sync.Mutex
+	packs map[string]*Loaded // by id, reused while digest and stats hold
+}
+
+// Loaded is a pack that is installed and intact.
+type Loaded struct {
+	ID       string
+	Dir      string
+	Digest   string
+	Version  string
+	Manifest *manifest.Manifest
+	Policy   *policy.Policy
+
+	mu    sync.Mutex
+	verbs map[string]*compiled
+}
+
+// Verb is one command that passed step 3.
+type Verb struct {
+	*Loaded
+	Command *manifest.Command
+	Entry   *policy.Entry
+	Adapter adapter.Command
+}
+
+// Installed is the first half of step 2: the pack is in the store and its files are those of the recorded
+// digest (§2.4).
+func (g *Gate) Installed(id string) (*Loaded, *protocol.Error) {
+	meta, err := g.Store.Meta(id)
+	switch {
+	case errors.Is(err, store.ErrNotInstalled):
+		return nil, protocol.Fail(protocol.PackNotInstalled, fmt.Sprintf("No pack %q is installed.", id)).
+			WithHint("hcpx list")
+	case err != nil:
+		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("The record of pack %q cannot be read: %v.", id, err)).
+			WithHint("hcpx repair")
+	}
+	dir := g.Store.Dir(id)
+	if err := pack.Intact(dir, meta.Record); err != nil {
+		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q differs from what was installed: %v.", id, err)).
+			WithHint("hcpx uninstall " + id + " && hcpx install <its source>")
+	}
+	return g.load(id, dir, meta)
+}
+
+// load parses manifest and policy, or reuses them while the digest is the same.
+func (g *Gate) load(id, dir string, meta *store.Meta) (*Loaded, *protocol.Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l := g.packs[id]; l != nil && l.Digest == meta.Record.Digest && l.Dir == dir {
+		return l, nil
+	}
+	broken := func(err error) *protocol.Error {
+		return protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q cannot be read: %v.", id, err)).WithHint("hcpx doctor")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, broken(err)
+	}
+	defer root.Close()
+	p, err := pack.Open(root.FS())
+	if err != nil {
+		return nil, broken(err)
+	}
+	l := &Loaded{ID: id, Dir: dir, Digest: meta.Record.Digest, Version: meta.Version,
+		Manifest: p.Manifest, Policy: p.Policy, verbs: map[string]*compiled{}}
+	if g.packs == nil {
+		g.packs = map[string]*Loaded{}
+	}
+	g.packs[id] = l
+	return l, nil
+}
+
+// Activated is the second half of step 2 (HCP-11.1-1): a runtime never executes a command of a pack that
+// is not activated. The bootstrap pack is activated in each session from first use (§11.4).
+func (g *Gate) Activated(st *store.State, session, id string) *protocol.Error {
+	if id == Bootstrap || st.IsActivated(session, id) {
+		return nil
+	}
+	return protocol.Fail(protocol.PackNotActivated, fmt.Sprintf("Pack %q is not activated in session %q.", id, session)).
+		WithHint("hcpx activate " + id)
+}
+
+// Pack is step 2 whole.
+func (g *Gate) Pack(st *store.State, session, id string) (*Loaded, *protocol.Error) {
+	l, err := g.Installed(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Activated(st, session, id); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Ask is the request of step 4 for a command; Args nil asks before arguments are known. Scope false leaves
+// project and workspace out, as availability does.
+func (g *Gate) Ask(s protocol.Session, v *Verb, project string, scope bool) grant.Request {
+	return grant.Request{
+		Principal: s.Principal, Tenant: s.Tenant,
+		Capability: protocol.ExecCapability(v.Entry.Operation),
+		Pack:       v.ID, Verb: v.Command.Key, Plane: v.Manifest.Plane, Land: v.Entry.Land,
+		Project: project, Workspace: s.Workspace, WorkspaceReason: s.WorkspaceReason,
+		Now: g.Now(), Scope: scope,
+	}
+}
+
+// Connected is the check of step 7 before anything is minted (§8.5): public is always connected, a mode
+// that this runtime cannot mint never is, whatever the state says.
+func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.Error {
+	b := &l.Manifest.Binding
+	if err := g.Hub.Supported(b); err != nil {
+		return err
+	}
+	if binding.Connected(b, l.ID == Bootstrap || st.IsConnected(session, l.ID)) {
+		return nil
+	}
+	return protocol.Fail(protocol.NotConnected, fmt.Sprintf("Pack %q needs a %s binding and is not connected in session %q.", l.ID, b.Mode, session)).
+		WithHint("hcpx connect " + l.ID)
+}

@@ -1,0 +1,205 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/store"
+)
+
+// World is what step 8 found: the child's whole world, before anything is made.
+type World struct {
+	Spec *sandbox.Spec // nil: the command starts no process
+	// Land is the land directory that must be made before the run; zero for land local.
+	Land *store.LandKey
+	// Withheld are declared reads that the operator did not allow, or that do not exist: the child runs
+	// without them, and plan says so.
+	Withheld []string
+}
+
+// World is step 8 without side effects (§10.2): programs resolved against the allow-list, the land's jail,
+// declared reads, network, limits, and the kernel's word that all of it can be enforced. A nil call asks
+// for availability, before arguments are known.
+func (g *Gate) World(st *store.State, s protocol.Session, v *Verb, call *adapter.Call) (*World, *protocol.Error) {
+	need := v.Adapter.Spec(call)
+	if need == nil || v.ID == Bootstrap {
+		return &World{}, nil
+	}
+	w := &World{Spec: &sandbox.Spec{Args: need.Args, Stdin: need.Stdin, Limits: g.limits(v)}}
+	for _, part := range []func() *protocol.Error{
+		func() *protocol.Error { return g.native(st, w, v, need) },
+		func() *protocol.Error { return g.programs(st, w, v, need) },
+		func() *protocol.Error { return g.land(w, s, v, need) },
+	} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	g.reads(st, w, v, need)
+	g.network(st, w, v, need)
+	for _, env := range need.Env {
+		w.Spec.Env = append(w.Spec.Env, env.Name+"="+env.Value)
+	}
+	if err := g.Sandbox.Check(w.existing()); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// limits are the command's timeout within the runtime's caps (§10.4).
+func (g *Gate) limits(v *Verb) sandbox.Limits {
+	l := g.Limits
+	if l.Wall == 0 || v.Command.Timeout < l.Wall {
+		l.Wall = v.Command.Timeout
+	}
+	if l.Grace == 0 {
+		l.Grace = 2 * time.Second
+	}
+	return l
+}
+
+// native is §10.3: manifest and operator must both say so; with one of them alone it never runs, in
+// either way.
+func (g *Gate) native(st *store.State, w *World, v *Verb, need *adapter.Need) *protocol.Error {
+	if !need.NativeLocal {
+		return nil
+	}
+	if !slices.Contains(st.Native, v.ID) {
+		return protocol.Fail(protocol.SandboxUnavailable, fmt.Sprintf("Pack %q asks to run outside the sandbox, and the operator has not allowed that.", v.ID)).
+			With("rule", "native-local").With("setting", "hcpx allow --native "+v.ID).WithHint("hcpx allow --native " + v.ID)
+	}
+	w.Spec.Native = true
+	return nil
+}
+
+func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) *protocol.Error {
+	bin, err := g.program(st, v.Loaded, need.Bin, true)
+	if err != nil {
+		return err
+	}
+	w.Spec.Program = bin
+	w.Spec.Read = append(w.Spec.Read, v.Dir)
+	w.Spec.Exec = append(w.Spec.Exec, v.Dir)
+	for _, name := range need.Uses {
+		if strings.HasSuffix(name, "/") {
+			dir, err := g.useDir(st, name)
+			if err != nil {
+				return err
+			}
+			w.Spec.UseDirs = append(w.Spec.UseDirs, dir)
+			continue
+		}
+		p, err := g.program(st, v.Loaded, name, false)
+		if err != nil {
+			return err
+		}
+		w.Spec.Uses = append(w.Spec.Uses, p)
+	}
+	return nil
+}
+
+// useDir resolves a directory of programs in uses; the operator allowed it as a whole.
+func (g *Gate) useDir(st *store.State, name string) (string, *protocol.Error) {
+	for i := range st.Bins {
+		if st.Bins[i].Name != name {
+			continue
+		}
+		dir := filepath.Clean(st.Bins[i].Path)
+		if err := GuardedDir(dir); err != nil {
+			return "", notAllowed(name, dir, err.Error(), "hcpx allow "+name)
+		}
+		return dir, nil
+	}
+	return "", notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+name)
+}
+
+// land opens the land of the command: readable, and writable for a write alone (§10.2).
+func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *protocol.Error {
+	spec := w.Spec
+	if v.Entry.Land == protocol.Local {
+		if s.Workspace == "" {
+			return nil // availability: the workspace is no part of it (§11.2)
+		}
+		spec.Read = append(append(spec.Read, s.Workspace), s.GitDirs...)
+		if v.Entry.Operation == protocol.Write && !need.WorkspaceRead {
+			spec.Write = append(append(spec.Write, s.Workspace), s.GitDirs...)
+		}
+		spec.Dir = s.Workspace
+		if within(s.Dir, s.Workspace) {
+			spec.Dir = s.Dir
+		}
+		return nil
+	}
+	key := store.LandKey{Tenant: s.Tenant, Land: v.Entry.Land, Principal: s.Principal, Project: s.Project, Pack: v.ID}
+	if key.Land == protocol.Brain && key.Project == "" {
+		return nil // availability
+	}
+	dir := g.Store.LandDir(key)
+	w.Land = &key
+	spec.Read = append(spec.Read, dir)
+	if v.Entry.Operation == protocol.Write {
+		spec.Write = append(spec.Write, dir)
+	}
+	spec.Dir = dir
+	return nil
+}
+
+// reads gives the declared paths outside the jail that the operator allowed for this pack; the others are
+// withheld, which the kernel enforces by not granting them.
+func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
+	for _, declared := range need.Reads {
+		allowed := slices.ContainsFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == v.ID && r.Path == declared })
+		link := sandbox.Link{Target: declared}
+		if rel, home := strings.CutPrefix(declared, "~/"); home {
+			link = sandbox.Link{Target: filepath.Join(g.UserHome, rel), HomeRel: rel}
+		}
+		if _, err := os.Stat(link.Target); err != nil || !allowed {
+			w.Withheld = append(w.Withheld, declared)
+			continue
+		}
+		w.Spec.Links = append(w.Spec.Links, link)
+	}
+}
+
+// network is what the manifest declares, with the operator's hosts where it lets them in (§10.2).
+func (g *Gate) network(st *store.State, w *World, v *Verb, need *adapter.Need) {
+	net := sandbox.Network{Mode: need.Network.Mode, Hosts: slices.Clone(need.Network.Hosts)}
+	if net.Mode == "" {
+		net.Mode = "none"
+	}
+	if need.Network.OperatorHosts {
+		for _, h := range st.Hosts {
+			if h.Pack == v.ID {
+				net.Hosts = append(net.Hosts, h.Host)
+			}
+		}
+	}
+	w.Spec.Network = net
+}
+
+// existing is the Spec without the land directory while that was not made yet, so that asking makes nothing.
+func (w *World) existing() *sandbox.Spec {
+	if w.Land == nil {
+		return w.Spec
+	}
+	if _, err := os.Stat(w.Spec.Dir); err == nil {
+		return w.Spec
+	}
+	spec, dir := *w.Spec, w.Spec.Dir
+	absent := func(p string) bool { return p == dir }
+	spec.Read = slices.DeleteFunc(slices.Clone(spec.Read), absent)
+	spec.Write = slices.DeleteFunc(slices.Clone(spec.Write), absent)
+	spec.Dir = ""
+	return &spec
+}
+
+func within(dir, root string) bool {
+	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+}

@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+)
+
+// redacted stands where a minted value stood (§8.4).
+const redacted = "[redacted]"
+
+// maskForms are a secret and its encodings, longest first, so that no form leaves a piece of another.
+func maskForms(secrets []string) [][]byte {
+	var forms [][]byte
+	for _, s := range secrets {
+		if s == "" {
+			continue
+		}
+		escaped, err := json.Marshal(s)
+		if err != nil {
+			escaped = []byte(`""`)
+		}
+		raw := []byte(s)
+		for _, f := range []string{
+			s, string(escaped[1 : len(escaped)-1]), url.QueryEscape(s), url.PathEscape(s),
+			base64.StdEncoding.EncodeToString(raw), base64.RawStdEncoding.EncodeToString(raw),
+			base64.URLEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+		} {
+			forms = append(forms, []byte(f))
+		}
+	}
+	slices.SortFunc(forms, func(a, b []byte) int { return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b)) })
+	return slices.CompactFunc(forms, bytes.Equal)
+}
+
+// maskedBox replaces minted values in what a run gave, before anything parses it or cuts it to a tail.
+type maskedBox struct {
+	sandbox.Box
+	forms [][]byte
+}
+
+func masked(box sandbox.Box, secrets []string) sandbox.Box {
+	if len(secrets) == 0 {
+		return box
+	}
+	return &maskedBox{Box: box, forms: maskForms(secrets)}
+}
+
+// Run implements sandbox.Box.
+func (m *maskedBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error) {
+	out, err := m.Box.Run(ctx)
+	if out != nil {
+		for _, form := range m.forms {
+			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(redacted))
+			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(redacted))
+		}
+	}
+	return out, err
+}

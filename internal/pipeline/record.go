@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/audit"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
+)
+
+// entry is what every audit entry of this run says (§15.4).
+func (r *run) entry(kind string) audit.Entry {
+	e := audit.Entry{Kind: kind, ID: r.id, Parent: r.s.Parent, Principal: string(r.s.Principal), Tenant: r.s.Tenant,
+		Session: r.s.ID, Project: r.s.Project, Pack: r.req.PackID, Verb: r.req.VerbKey, Grant: r.decision.Path}
+	if r.pack != nil {
+		e.Digest = r.pack.Digest
+	}
+	if r.verb != nil {
+		e.Operation = string(r.verb.Entry.Operation)
+	}
+	return e
+}
+
+// denied records a refusal and answers it (§9.7): every denial is in the audit, and one that cannot be
+// recorded is internal.
+func (r *run) denied(err *protocol.Error) protocol.Result {
+	if err.Step == 0 {
+		err.Step = r.step
+	}
+	e := r.entry(audit.Denial)
+	e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
+	if fault := r.p.Audit.Append(e, false); fault != nil {
+		return protocol.Denied(r.req.PackID, r.req.VerbKey, r.unrecorded(fault, "refused", err.Step).With("code", err.Code))
+	}
+	return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
+}
+
+// intend writes the intent, on disk before a write runs; if it can't be written, nothing runs (§6.3).
+func (r *run) intend() *protocol.Error {
+	e := r.entry(audit.Intent)
+	e.Args = redactArgs(r.args, r.verb.Command.ArgsNode)
+	e.Confirm = r.confirm.by
+	sum := sha256.Sum256(r.plan().Append(nil))
+	e.PlanHash = hex.EncodeToString(sum[:])
+	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
+		return r.unrecorded(fault, "not run", 9)
+	}
+	r.ran = true
+	return nil
+}
+
+// record writes the outcome.
+func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
+	e := r.entry(audit.Outcome)
+	e.Grant = nil // the intent has it
+	e.DurationMS = float64(r.p.Now().Sub(r.started).Microseconds()) / 1000
+	if err != nil {
+		e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
+	}
+	if out != nil {
+		if o := out.Outcome; o != nil {
+			e.Exit = &o.Exit
+			e.Sandbox = marshal(o.Report)
+		}
+		if len(out.Steps) > 0 || out.Replaced > 0 {
+			e.Detail = marshal(map[string]any{"steps": out.Steps, "replaced": out.Replaced})
+		}
+	}
+	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
+		return r.unrecorded(fault, "run", 10).With("ran", true)
+	}
+	return nil
+}
+
+// durable: writes are on disk before they run, reads in batches.
+func (r *run) durable() bool { return r.verb != nil && r.verb.Entry.Operation == protocol.Write }
+
+func (r *run) unrecorded(fault error, what string, step int) *protocol.Error {
+	e := protocol.Fail(protocol.InternalError, fmt.Sprintf("The command was %s, and the audit cannot be written: %v.", what, fault)).WithHint("hcpx doctor")
+	e.Step = step
+	return e
+}
+
+// redactArgs hides the arguments that the schema marks writeOnly or as a password.
+func redactArgs(args, schema *jsondoc.Node) json.RawMessage {
+	if args == nil {
+		return nil
+	}
+	for _, m := range args.Members {
+		p := schema.Get("properties").Get(m.Key)
+		secret := p.Get("writeOnly").Is("true") || p.Get("format").Is("password")
+		if secret {
+			args = args.With(m.Key, jsondoc.Str(redacted))
+		}
+	}
+	return raw(args)
+}
+
+// marshal writes a report of our own types, which always can be written.
+func marshal(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(`{"fault":"unwritable"}`)
+	}
+	return b
+}

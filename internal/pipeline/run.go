@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/binding"
+	"hcpx/internal/gate"
+	"hcpx/internal/grant"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/store"
+)
+
+// run is one exec or plan on its way down the steps. Each step reads what those before it left here.
+type run struct {
+	p       *Pipeline
+	ctx     context.Context //nolint:containedctx // a run lives no longer than its call
+	s       protocol.Session
+	id      string
+	started time.Time
+	step    int
+	ran     bool // the intent stands in the audit
+
+	req      request         // 1
+	state    *store.State    // 2
+	pack     *gate.Loaded    // 2
+	verb     *gate.Verb      // 3
+	asked    grant.Request   // 4
+	decision grant.Decision  // 4, again at 5 with the arguments
+	args     *jsondoc.Node   // 5
+	call     *adapter.Call   // 5
+	confirm  confirmation    // 6
+	minted   *binding.Minted // 7
+	world    *gate.World     // 8
+	box      sandbox.Box     // 8
+}
+
+func (p *Pipeline) newRun(ctx context.Context, s protocol.Session) *run {
+	return &run{p: p, ctx: ctx, s: s, id: p.NewID(), started: p.Now()}
+}
+
+// Exec runs the envelope through the ten steps of §6.3.
+func (p *Pipeline) Exec(ctx context.Context, s protocol.Session, envelope []byte) (res protocol.Result) {
+	r := p.newRun(ctx, s)
+	defer r.recovered(&res)
+	defer r.release()
+	if err := r.admit(envelope); err != nil {
+		return r.denied(err)
+	}
+	if err := r.at(6, r.confirmed); err != nil {
+		return r.denied(err)
+	}
+	if err := r.at(7, r.bind); err != nil {
+		return r.denied(err)
+	}
+	if err := r.at(8, r.enclose); err != nil {
+		return r.denied(err)
+	}
+	if err := r.intend(); err != nil {
+		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
+	}
+	out, err := r.work()
+	return r.finish(out, err)
+}
+
+// admit is steps 1 to 5, the part that Exec and Plan share.
+func (r *run) admit(envelope []byte) *protocol.Error {
+	if err := r.at(1, func() *protocol.Error { return r.decode(envelope) }); err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		number int
+		do     func() *protocol.Error
+	}{{2, r.findPack}, {3, r.findVerb}, {4, r.authorize}, {5, r.render}} {
+		if err := r.at(s.number, s.do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at runs one step and stamps its number on the refusal.
+func (r *run) at(step int, do func() *protocol.Error) *protocol.Error {
+	r.step = step
+	err := do()
+	if err != nil && err.Step == 0 {
+		err.Step = step
+	}
+	return err
+}
+
+// release gives back what steps 7 and 8 took, in reverse order, however the run ended.
+func (r *run) release() {
+	if r.box != nil {
+		_ = r.box.Close() // the private directory; a leftover is cleaned up at the next start
+	}
+	if r.minted != nil {
+		r.minted.Release()
+	}
+}
+
+// recovered turns a panic into internal at the step it struck (§6.3): never a success, never a trace. A
+// run that had begun gets its outcome.
+func (r *run) recovered(res *protocol.Result) {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	err := protocol.Fail(protocol.InternalError, fmt.Sprintf("An unexpected fault stopped the run at step %d; nothing was reported as done.", r.step)).
+		With("fault", fmt.Sprintf("%.200v", fault))
+	err.Step = r.step
+	if r.ran {
+		err = err.With("ran", true)
+		*res = r.finish(nil, err)
+		return
+	}
+	*res = r.denied(err)
+}

@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"hcpx/internal/grant"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
+)
+
+// render is step 5: defaults, JSON Schema, the argv rendered once (§6.4) with the option guard, then the
+// argument rules of grants (§9.6), then idempotency (§15.5).
+func (r *run) render() *protocol.Error {
+	schema, err := r.verb.Command.Args()
+	if err != nil {
+		return protocol.Fail(protocol.InternalError, fmt.Sprintf("The argument schema of %s/%s does not compile: %v.", r.pack.ID, r.verb.Command.Key, err))
+	}
+	r.args = schema.Defaults(r.req.args)
+	if bad := schema.Validate(r.args); len(bad) > 0 {
+		return r.invalidArgs(bad)
+	}
+	call, bad := r.verb.Adapter.Render(r.args)
+	if len(bad) > 0 {
+		return r.invalidArgs(bad)
+	}
+	r.call = call
+	r.asked.Args = r.args
+	r.decision = grant.Evaluate(r.state.Grants, r.asked)
+	if r.decision.Err != nil {
+		return r.decision.Err
+	}
+	return r.idempotent()
+}
+
+// idempotent refuses what it cannot keep: a key on a read is a wrong envelope, and on a write nothing is
+// run while no record would stop the second run (docs/decisions/0002).
+func (r *run) idempotent() *protocol.Error {
+	switch {
+	case r.req.IdempotencyKey == "":
+		return nil
+	case r.verb.Entry.Operation == protocol.Read:
+		return invalidEnvelope("/idempotency_key", "An idempotency key may stand on write commands only.")
+	default:
+		return invalidEnvelope("/idempotency_key", "This runtime keeps no idempotency records yet, so it ran nothing; leave the key out.")
+	}
+}
+
+func (r *run) invalidArgs(bad []protocol.Violation) *protocol.Error {
+	where := bad[0].Pointer
+	if where == "" {
+		where = "the arguments"
+	}
+	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s: %s", r.pack.ID, r.verb.Command.Key, where, bad[0].Message)).
+		With("violations", bad).WithHint("hcpx exec " + r.pack.ID + " " + r.verb.Command.Key + " --help")
+	if schema, err := r.verb.Command.Args(); err == nil {
+		e = e.With("schema", raw(schema.Node())).With("example", raw(schema.Example()))
+	}
+	return e
+}
+
+// raw is a value for an envelope, with its exact numbers.
+func raw(n *jsondoc.Node) json.RawMessage { return n.Append(nil) }

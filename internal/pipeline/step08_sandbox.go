@@ -1,0 +1,70 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"hcpx/internal/gate"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+)
+
+// look is step 8 without effects: programs, jail, network and limits, and whether the kernel keeps them
+// (§10.2). Plan stops here.
+func (r *run) look() *protocol.Error {
+	w, err := r.p.Gate.World(r.state, r.s, r.verb, r.call)
+	if err != nil {
+		return err
+	}
+	r.world = w
+	return nil
+}
+
+// enclose is step 8: look, then the land directory, the injection and the private directory of this run.
+func (r *run) enclose() *protocol.Error {
+	if err := r.look(); err != nil {
+		return err
+	}
+	if r.verb.ID == gate.Bootstrap {
+		r.box = &builtinBox{run: r.p.Builtin, s: r.s, argv: r.call.Argv}
+		return nil
+	}
+	if r.world.Spec == nil {
+		return nil
+	}
+	if r.world.Land != nil {
+		if err := r.p.Gate.Store.MakeLand(*r.world.Land); err != nil {
+			return protocol.Fail(protocol.InternalError, fmt.Sprintf("The data directory cannot be made: %v.", err)).WithHint("hcpx doctor")
+		}
+	}
+	env, secrets, err := r.minted.Env(r.pack.Manifest.Binding.Inject)
+	if err != nil {
+		return err
+	}
+	r.world.Spec.Env = append(r.world.Spec.Env, env...)
+	r.world.Spec.Secrets = secrets
+	box, err := r.p.Gate.Sandbox.Prepare(r.world.Spec)
+	if err != nil {
+		return err
+	}
+	r.box = masked(box, secrets)
+	return nil
+}
+
+// builtinBox runs a command line of the bootstrap pack in this process (§11.4): the sandbox has nothing to
+// confine there, and the report says so.
+type builtinBox struct {
+	run  Builtin
+	s    protocol.Session
+	argv []string
+}
+
+// Run implements sandbox.Box.
+func (b *builtinBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error) {
+	stdout, exit := b.run(ctx, b.s, b.argv[1:])
+	return &sandbox.Outcome{Exit: exit, Stdout: stdout,
+		Report: sandbox.Report{Backend: "in-process", Network: "none", Degraded: []string{}}}, nil
+}
+
+// Close implements sandbox.Box.
+func (b *builtinBox) Close() error { return nil }

@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/protocol"
+)
+
+// work is step 9: the adapter runs, and the first part of step 10, its parsing.
+func (r *run) work() (*adapter.Output, *protocol.Error) {
+	r.step = 9
+	if r.ctx.Err() != nil {
+		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it started.")
+	}
+	return r.verb.Adapter.Run(r.ctx, &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub, OutputCap: r.p.OutputCap})
+}
+
+// sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A
+// composite lends no rights; only its confirmation covers its steps (§3.5).
+func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result {
+	if pack == "" {
+		pack = r.pack.ID
+	}
+	envelope, err := json.Marshal(protocol.Envelope{PackID: pack, VerbKey: verb, Args: args, Project: r.req.Project})
+	if err != nil {
+		return protocol.Denied(pack, verb, protocol.Fail(protocol.InternalError, "The arguments of a step cannot be written as JSON."))
+	}
+	s := r.s
+	s.Parent, s.Depth = r.id, r.s.Depth+1
+	s.Confirmed = r.confirm.needed && r.confirm.given
+	return r.p.Exec(ctx, s, envelope)
+}

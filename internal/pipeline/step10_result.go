@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
+)
+
+// finish is step 10: validate, redact, record, and the one envelope (§6.2). An outcome that cannot be
+// recorded is internal with details.ran, never a success.
+func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
+	var value *jsondoc.Node
+	if err == nil {
+		r.step = 10
+		value, err = r.result(out)
+	}
+	if err != nil && err.Step == 0 {
+		err.Step = r.step
+		if steps := err.Code.Info().Steps; len(steps) == 1 {
+			err.Step = steps[0]
+		}
+	}
+	if fault := r.record(out, err); fault != nil {
+		return protocol.Denied(r.req.PackID, r.req.VerbKey, fault)
+	}
+	if err != nil {
+		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
+	}
+	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(value)}
+}
+
+// result holds the value against the declared schema, then replaces what the policy redacts (§4.6).
+func (r *run) result(out *adapter.Output) (*jsondoc.Node, *protocol.Error) {
+	if out == nil || out.Value == nil {
+		return nil, protocol.Fail(protocol.InternalError, "The command gave no result and no reason.")
+	}
+	schema, err := r.verb.Command.Result()
+	if err != nil {
+		return nil, protocol.Fail(protocol.InternalError, fmt.Sprintf("The result schema of %s/%s does not compile: %v.", r.pack.ID, r.verb.Command.Key, err))
+	}
+	if schema != nil {
+		if bad := schema.Validate(out.Value); len(bad) > 0 {
+			return nil, protocol.Fail(protocol.InvalidResult, fmt.Sprintf("The result of %s/%s is not what it declares: %s: %s", r.pack.ID, r.verb.Command.Key, bad[0].Pointer, bad[0].Message)).
+				With("violations", bad)
+		}
+	}
+	return r.verb.Entry.RedactResult(out.Value), nil
+}
