@@ -51,6 +51,9 @@ func Parse(src []byte, lim Limits) (*Node, []Fault) {
 	p := parser{
 		src: src, text: string(src), depth: lim.Depth,
 		dec: jsontext.NewDecoder(bytes.NewBuffer(src), jsontext.AllowDuplicateNames(true)),
+		// A value takes some ten bytes of text; what is left over of a slab is small.
+		nodes: slab[Node]{next: len(src) / 20}, members: slab[Member]{next: len(src) / 40},
+		openItems: make([]*Node, 0, 16), openMembers: make([]Member, 0, 16),
 	}
 	n, f := p.value(0)
 	if f == nil {
