@@ -1,0 +1,239 @@
+// Command bench prints the ratios of the budget, each measured in one run: the cases of a table take turns,
+// round by round, so that a busy machine slows them alike. Read the ratios, not the milliseconds.
+//
+//	go run ./bench [-rounds N] [-only NAME]
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// one is a case of a table: what is timed, once.
+type one struct {
+	name string
+	run  func() error
+}
+
+// table is cases measured in turns; the first is the measure of the others.
+type table struct {
+	title string
+	cases []one
+	goals map[string]string // by case name, what the budget says
+}
+
+func main() {
+	rounds := flag.Int("rounds", 200, "rounds of each table")
+	only := flag.String("only", "", "tables whose title contains this")
+	flag.Parse()
+	if err := run(*rounds, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(rounds int, only string) error {
+	dir, err := os.MkdirTemp("", "hcpx-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s, err := newSetup(dir)
+	if err != nil {
+		return err
+	}
+	makers := []func(*setup) (table, error){startTable, coldTable, packsTable, sandboxTable}
+	for _, makeTable := range makers {
+		t, err := makeTable(s)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(t.title, only) {
+			continue
+		}
+		if err := measure(t, rounds); err != nil {
+			return fmt.Errorf("%s: %w", t.title, err)
+		}
+	}
+	return s.memory()
+}
+
+// measure runs the cases in turns and prints median, 10th percentile and both ratios to the first case.
+func measure(t table, rounds int) error {
+	times := make([][]time.Duration, len(t.cases))
+	for round := -3; round < rounds; round++ { // three rounds warm up
+		for i, c := range t.cases {
+			start := time.Now()
+			if err := c.run(); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			if round >= 0 {
+				times[i] = append(times[i], time.Since(start))
+			}
+		}
+	}
+	fmt.Printf("\n%s (%d rounds)\n%-44s %10s %10s %8s %8s  %s\n", t.title, rounds, "", "median", "p10", "×median", "×p10", "budget")
+	for i, c := range t.cases {
+		slices.Sort(times[i])
+		slices.Sort(times[0])
+		med, low := times[i][rounds/2], times[i][rounds/10]
+		fmt.Printf("%-44s %8.2fms %8.2fms %8.2f %8.2f  %s\n", c.name, ms(med), ms(low),
+			ms(med)/ms(times[0][rounds/2]), ms(low)/ms(times[0][rounds/10]), t.goals[c.name])
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// setup is what the tables share: the programs, and a store with one pack that runs hello.
+type setup struct {
+	dir, hcpx, hello string
+}
+
+func newSetup(dir string) (*setup, error) {
+	s := &setup{dir: dir, hcpx: filepath.Join(dir, "bin", "hcpx"), hello: filepath.Join(dir, "bin", "hello")}
+	for out, pkg := range map[string]string{s.hcpx: "./cmd/hcpx", s.hello: "./bench/hello"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if msg, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w: %s", pkg, err, msg)
+		}
+	}
+	return s, s.store("one", 0)
+}
+
+// store makes a store with the pack "hello" and more installed packs beside it.
+func (s *setup) store(name string, more int) error {
+	home := s.home(name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte("[identity]\nagents = \"trust-flags\"\n"), 0o600); err != nil {
+		return err
+	}
+	dir := filepath.Join(s.dir, "src-"+name, "hello")
+	if err := writePack(dir, "hello", s.hello); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"install", dir}, {"activate", "hello"}} {
+		if out, err := s.command(name, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("hcpx %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	const batch = 500
+	for from := 0; from < more; from += batch {
+		args := []string{"install"}
+		for i := from; i < min(from+batch, more); i++ {
+			id := fmt.Sprintf("filler-%d", i)
+			dir := filepath.Join(s.dir, "src-"+name, id)
+			if err := writePack(dir, id, s.hello); err != nil {
+				return err
+			}
+			args = append(args, dir)
+		}
+		if out, err := s.command(name, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("install of fillers: %w: %.2000s", err, out)
+		}
+	}
+	return nil
+}
+
+func (s *setup) home(name string) string { return filepath.Join(s.dir, "home-"+name) }
+
+func (s *setup) command(store string, args ...string) *exec.Cmd {
+	cmd := exec.Command(s.hcpx, args...)
+	cmd.Env = []string{"HCP_HOME=" + s.home(store), "HCP_PRINCIPAL=human:bench", "HOME=" + s.dir,
+		"XDG_CONFIG_HOME=" + filepath.Join(s.dir, "config"), "PATH=" + os.Getenv("PATH")}
+	cmd.Dir = s.dir
+	return cmd
+}
+
+func writePack(dir, id, program string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"surface.json": `{"hcp":{"version":"1.1"},"id":"` + id + `","version":"1.0.0","summary":"Says hello.","adapter":"wrap",
+"wrap":{"bin":"./bin/hello"},"verbs":{"say":{"summary":"Say hello","argv":[],"examples":[{"args":{}}]}}}`,
+		"policy.json": `{"surface_id":"` + id + `","verbs":{"say":{"operation":"read","privacy":{"land":"personal"}}}}`,
+		"HARNESS.md":  "# Hello\n\nSays hello.\n\n`hcpx exec " + id + " say`\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if id != "hello" {
+		program = "/bin/true" // fillers are never run; a small file keeps the disk free
+	}
+	body, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "bin", "hello"), body, 0o755)
+}
+
+// program is a case that starts a program and throws its output away.
+func program(name string, cmd func() *exec.Cmd) one {
+	return one{name, func() error {
+		c := cmd()
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		if out, err := c.Output(); err != nil {
+			return fmt.Errorf("%w: %s%s", err, out, stderr.Bytes())
+		}
+		return nil
+	}}
+}
+
+func startTable(s *setup) (table, error) {
+	return table{"start-up", []one{
+		program("hello world", func() *exec.Cmd { return exec.Command(s.hello) }),
+		program("hcpx version", func() *exec.Cmd { return s.command("one", "version") }),
+	}, map[string]string{"hcpx version": "≤ 2.0"}}, nil
+}
+
+func coldTable(s *setup) (table, error) {
+	t := table{"cold exec of a tiny static program", []one{
+		program("bare fork and exec", func() *exec.Cmd { return exec.Command(s.hello) }),
+		program("hcpx exec hello say", func() *exec.Cmd { return s.command("one", "exec", "hello", "say", "--json") }),
+	}, map[string]string{"hcpx exec hello say": "≤ 3.5, and below bwrap", "bwrap --unshare-all": "for comparison"}}
+	if bwrap, err := exec.LookPath("bwrap"); err == nil {
+		t.cases = append(t.cases, program("bwrap --unshare-all", func() *exec.Cmd {
+			return exec.Command(bwrap, "--ro-bind", "/", "/", "--unshare-all", s.hello)
+		}))
+	}
+	return t, nil
+}
+
+func packsTable(s *setup) (table, error) {
+	if err := s.store("many", 10000); err != nil {
+		return table{}, err
+	}
+	return table{"cold exec by number of installed packs", []one{
+		program("1 pack", func() *exec.Cmd { return s.command("one", "exec", "hello", "say", "--json") }),
+		program("10,001 packs", func() *exec.Cmd { return s.command("many", "exec", "hello", "say", "--json") }),
+	}, map[string]string{"10,001 packs": "≤ 1.05"}}, nil
+}
+
+// memory prints the peak memory of one cold exec.
+func (s *setup) memory() error {
+	cmd := s.command("one", "exec", "hello", "say", "--json")
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return errors.New("this platform does not say how much memory a process used")
+	}
+	fmt.Printf("\npeak memory of a cold exec: %.1f MB (budget ≤ 25)\n", float64(usage.Maxrss)/1024)
+	return nil
+}
