@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Operation is the side-effect class of a command (§4.2).
@@ -58,10 +59,12 @@ func ExecCapability(op Operation) Capability {
 // Principal is the acting identity, as "kind:name" (§9.1). It is never a member of a pack or an envelope.
 type Principal string
 
-var principalForm = regexp.MustCompile(`^(human|service|agent|mothership):[a-z0-9][a-z0-9._@-]{0,63}$`)
+var principalForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(human|service|agent|mothership):[a-z0-9][a-z0-9._@-]{0,63}$`)
+})
 
 // Valid says whether p has the form of §9.1.
-func (p Principal) Valid() bool { return principalForm.MatchString(string(p)) }
+func (p Principal) Valid() bool { return principalForm().MatchString(string(p)) }
 
 // Kind is human, service, agent or mothership; "" for an invalid Principal.
 func (p Principal) Kind() string {
