@@ -92,13 +92,14 @@ func redactArgs(args, schema *jsondoc.Node) json.RawMessage {
 	}
 	for _, m := range args.Members {
 		p := schema.Get("properties").Get(m.Key)
-		secret := p.Get("writeOnly").Is("true") || p.Get("format").Is("password")
-		if secret {
+		if says(p.Get("writeOnly"), "true") || says(p.Get("format"), "password") {
 			args = args.With(m.Key, jsondoc.Str(redacted))
 		}
 	}
 	return raw(args)
 }
+
+func says(n *jsondoc.Node, text string) bool { return n != nil && n.Text == text }
 
 // marshal writes a report of our own types, which always can be written.
 func marshal(v any) json.RawMessage {

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/protocol"
@@ -14,7 +16,18 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 	if r.ctx.Err() != nil {
 		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it started.")
 	}
-	return r.verb.Adapter.Run(r.ctx, &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub, OutputCap: r.p.OutputCap})
+	run := &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub, OutputCap: r.p.OutputCap}
+	if r.box != nil {
+		return r.verb.Adapter.Run(r.ctx, run) // the box keeps the limits
+	}
+	limit := r.verb.Command.Timeout
+	ctx, cancel := context.WithTimeout(r.ctx, limit)
+	defer cancel()
+	out, err := r.verb.Adapter.Run(ctx, run)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return out, protocol.Fail(protocol.Timeout, fmt.Sprintf("%s/%s did not end within %s.", r.pack.ID, r.verb.Command.Key, limit)).With("error", err)
+	}
+	return out, err
 }
 
 // sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A

@@ -113,7 +113,7 @@ var Codes = []CodeInfo{
 
 	{LintFailed, nil, Failed, "§14.2", 200, "The pack has lint errors; details.issues lists all of them."},
 	{OperatorRequired, nil, Refused, "§9.6", 200, "Only a human Principal may change grants, the allow-list and settings."},
-	{BootstrapPack, nil, Refused, "§11.1", 200, "The bootstrap pack cannot be uninstalled."},
+	{BootstrapPack, nil, Failed, "§11.1", 200, "The bootstrap pack cannot be uninstalled."},
 	{DigestConflict, nil, Failed, "§11", 200, "The same version is installed with other content."},
 	{PolicyLoosened, nil, Failed, "§13.3", 200, "The newer version loosens the policy, and nobody accepted that."},
 	{StateDamaged, nil, Failed, "§11.3", 200, "state.json cannot be read; it was left as it is."},
