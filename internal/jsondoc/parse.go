@@ -253,7 +253,7 @@ func (p *parser) object(n *Node, level int) *Fault {
 		at := p.find(m.Key, mark, &seen)
 		if at >= 0 {
 			p.faults = append(p.faults, Fault{Code: DuplicateKey, Offset: start, Pointer: string(p.dec.StackPointer()),
-				Message: "The object already has a member named " + m.Key + "."})
+				Message: "The object already has a member named " + Quote(m.Key) + "."})
 		}
 		if m.Value, f = p.value(level); f != nil {
 			return f

@@ -104,4 +104,5 @@ type Trigger struct {
 	KeyOffset int
 	Node      *jsondoc.Node
 	Summary   string
+	Unmet     []string // must_understand names that this runtime does not know and that stand here (§2.6)
 }
