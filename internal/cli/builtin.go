@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"hcpx/internal/protocol"
+)
+
+// builtin runs a command line of the bootstrap pack in this process (§11.4): the same tree and the same
+// App, as the Session that passed the pipeline, in JSON, without terminal and questions. Flags cannot
+// change who acts: the Session is fixed. argv[0] is the program.
+func (d *deps) builtin(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, code int) {
+	var out, notes bytes.Buffer
+	env := d.env
+	env.In, env.Out, env.Err = strings.NewReader(""), &out, &notes
+	env.InTTY, env.OutTTY, env.ErrTTY = false, false, false
+	env.Dir = s.Dir
+	inner := &deps{env: env, asJSON: true, opened: d.opened, session: &s}
+	code = inner.run(ctx, argv[1:])
+	return out.Bytes(), code
+}

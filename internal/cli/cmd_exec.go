@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
+)
+
+// execOptions is one exec as the command line says it (§6.7).
+type execOptions struct {
+	Pack, Verb string
+	Words      []string // behind --
+	Confirm    bool
+	Approval   string
+	Plan       bool
+	Key        string
+	Envelope   string // "-" or a file; then nothing else is given
+}
+
+func newExecCmd(d *deps, run runner[execOptions]) *cobra.Command {
+	var o execOptions
+	var apply bool
+	c := command(text{
+		use:   "exec PACK VERB [--confirm] [--plan] [-- k=v …]",
+		short: "Run one command of an activated pack",
+		long: "k=v is typed by the command's schema, k:=JSON takes any value, a key given again builds an array, a.b=v nests.\n" +
+			"One value for an array argument is an array of one. What does not fit is refused, never changed to fit.\n" +
+			"A gated write needs --confirm; on a terminal a person is asked once. --plan shows what would run and runs nothing.\n" +
+			"Arguments longer than a command line takes: --envelope - reads {\"pack_id\", \"verb_key\", \"args\", …} from stdin.",
+		example: "hcpx exec git log -- max=5\nhcpx exec git commit --plan -- 'message=First words'\nhcpx exec ledger transfer --confirm -- from=cash to=rent amount=100",
+	}, nil, nil)
+	c.Args = func(c *cobra.Command, args []string) error { return o.operands(c, args) }
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		o.Confirm = o.Confirm || apply
+		if err := o.check(c); err != nil {
+			return err
+		}
+		return run(c.Context(), d, o)
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.Confirm, "confirm", false, "confirm a gated write")
+	f.BoolVar(&apply, "apply", false, "the same as --confirm")
+	f.StringVar(&o.Approval, "approval", "", "confirm by the approval `ID` of a person")
+	f.BoolVar(&o.Plan, "plan", false, "show what would run, and run nothing")
+	f.StringVar(&o.Key, "idempotency-key", "", "`KEY` under which a write runs at most once")
+	f.StringVar(&o.Envelope, "envelope", "", "read the whole request from `FILE`, or from stdin for -")
+	c.ValidArgsFunction = d.completeExec
+	return c
+}
+
+// operands splits the words at --: ids before, arguments after.
+func (o *execOptions) operands(c *cobra.Command, args []string) error {
+	ids := args
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		ids, o.Words = args[:dash], args[dash:]
+	}
+	if o.Envelope != "" {
+		if len(args) > 0 {
+			return usage("exec", "--envelope carries pack, verb and arguments; %q stands beside it", clip(args[0]))
+		}
+		return nil
+	}
+	switch {
+	case len(ids) > 2 && strings.Contains(ids[2], "="):
+		return usage("exec", "Arguments stand behind --, as in hcpx exec %s %s -- %s", clean(ids[0]), clean(ids[1]), clip(clean(ids[2])))
+	case len(ids) > 2:
+		return usage("exec", "hcpx exec takes a pack and a verb, and %q is one too many", clip(clean(ids[2])))
+	case len(ids) < 2:
+		return usage("exec", "hcpx exec needs a pack and a verb")
+	}
+	o.Pack, o.Verb = ids[0], ids[1]
+	return nil
+}
+
+// check refuses flags that contradict each other.
+func (o *execOptions) check(c *cobra.Command) error {
+	if o.Confirm && o.Approval != "" {
+		return usage("exec", "--confirm and --approval are two confirmations; give one")
+	}
+	if c.Flags().Changed("approval") && o.Approval == "" {
+		return usage("exec", "--approval needs an id")
+	}
+	if o.Envelope != "" && (o.Confirm || o.Approval != "" || o.Key != "") {
+		return usage("exec", "The envelope itself carries confirm and idempotency_key; leave the flags out")
+	}
+	return nil
+}
+
+func runExec(ctx context.Context, d *deps, o execOptions) error {
+	if o.Envelope != "" {
+		return d.execEnvelope(ctx, o)
+	}
+	a, err := d.app()
+	if err != nil {
+		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
+	}
+	s, err := d.who()
+	if err != nil {
+		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
+	}
+	x, err := d.executor(s)
+	if err != nil {
+		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
+	}
+	var schema *jsondoc.Node
+	if len(o.Words) > 0 {
+		schema = a.ArgsSchema(o.Pack, o.Verb)
+	}
+	args, bad := buildArgs(o.Words, schema)
+	switch {
+	case len(bad) > 0:
+		return d.answer(unsayable(ctx, x, s, o, bad))
+	case o.Plan:
+		return d.answerPlan(x.Plan(ctx, s, o.envelope(args)))
+	case !o.Confirm && o.Approval == "" && d.mayAsk(s):
+		yes, refusal := d.askFirst(x.Plan(ctx, s, o.envelope(args)))
+		if refusal != nil {
+			return d.answer(protocol.Denied(o.Pack, o.Verb, refusal))
+		}
+		o.Confirm = yes
+	}
+	return d.answer(x.Exec(ctx, s, o.envelope(args)))
+}
+
+// envelope is the request as every face sends it (§6.6).
+func (o execOptions) envelope(args *jsondoc.Node) []byte {
+	members := []jsondoc.Member{
+		{Key: "pack_id", Value: jsondoc.Str(o.Pack)},
+		{Key: "verb_key", Value: jsondoc.Str(o.Verb)},
+		{Key: "args", Value: args},
+	}
+	switch {
+	case o.Confirm:
+		members = append(members, jsondoc.Member{Key: "confirm", Value: jsondoc.Boolean(true)})
+	case o.Approval != "":
+		members = append(members, jsondoc.Member{Key: "confirm", Value: jsondoc.Str(o.Approval)})
+	}
+	if o.Key != "" {
+		members = append(members, jsondoc.Member{Key: "idempotency_key", Value: jsondoc.Str(o.Key)})
+	}
+	return jsondoc.Obj(members...).Append(nil)
+}
+
+// early gives an error from before the pipeline a step, so that the answer is a whole Result: once both
+// ids are known it always is one (§6.7).
+func early(err error) *protocol.Error {
+	e := asFailure(err)
+	if e.Step == 0 {
+		e.Step = 1
+		if steps := e.Code.Info().Steps; len(steps) > 0 {
+			e.Step = steps[0]
+		}
+	}
+	return e
+}
+
+// unsayable answers words that are no arguments at all. Steps 1 to 4 come first, so that whoever may not
+// run the command learns that and nothing else; a plan passes them and can run nothing.
+func unsayable(ctx context.Context, x protocol.Executor, s protocol.Session, o execOptions, bad []protocol.Violation) protocol.Result {
+	if r := x.Plan(ctx, s, o.envelope(jsondoc.Obj())); !r.OK && r.Error.Step < 5 {
+		return r
+	}
+	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s", o.Pack, o.Verb, bad[0].Message)).
+		With("violations", bad).WithHint("hcpx exec " + o.Pack + " " + o.Verb + " --help")
+	e.Step = 5
+	return protocol.Denied(o.Pack, o.Verb, e)
+}
+
+// maxEnvelope is one byte more than an envelope may have: step 1 refuses it (§6.1).
+const maxEnvelope = 1<<20 + 1
+
+func (d *deps) execEnvelope(ctx context.Context, o execOptions) error {
+	src, err := d.readEnvelope(o.Envelope)
+	if err != nil {
+		return err
+	}
+	s, err := d.who()
+	if err != nil {
+		return d.answer(protocol.Denied("", "", early(err)))
+	}
+	x, err := d.executor(s)
+	if err != nil {
+		return d.answer(protocol.Denied("", "", early(err)))
+	}
+	if o.Plan {
+		return d.answerPlan(x.Plan(ctx, s, src))
+	}
+	return d.answer(x.Exec(ctx, s, src))
+}
+
+func (d *deps) readEnvelope(from string) ([]byte, error) {
+	in := d.env.In
+	if from != "-" {
+		f, err := os.Open(from)
+		if err != nil {
+			return nil, usage("exec", "The envelope cannot be read: %v", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	src, err := io.ReadAll(io.LimitReader(in, maxEnvelope))
+	if err != nil {
+		return nil, usage("exec", "The envelope cannot be read: %v", err)
+	}
+	return src, nil
+}
+
+// executor is the one way to run; the bootstrap pack is there from first use (§11.4).
+func (d *deps) executor(s protocol.Session) (protocol.Executor, error) {
+	a, err := d.app()
+	if err != nil {
+		return nil, err
+	}
+	x, failure := a.Executor(s)
+	return x, lift(failure)
+}
+
+// askFirst asks a person once about a gated write (§6.7): the sentence and the very argv. What plan
+// refuses, exec refuses too, and says it itself.
+func (d *deps) askFirst(plan protocol.Result) (yes bool, refusal *protocol.Error) {
+	if !plan.OK {
+		return false, nil
+	}
+	v := readPlan(plan.Result)
+	if !v.Confirm.Needed {
+		return false, nil
+	}
+	p := d.errPage()
+	p.line("%s", orWord(v.Confirm.Message, "This command changes something."))
+	if len(v.Argv) > 0 {
+		p.raw("  " + quoted(v.Argv) + "\n")
+	}
+	ok, err := d.ask("Run it?")
+	switch {
+	case err != nil:
+		refusal = asFailure(err)
+	case !ok:
+		refusal = protocol.Fail(protocol.ConfirmRequired, "Not confirmed; nothing was run.")
+	default:
+		return true, nil
+	}
+	refusal.Step = 6
+	return false, refusal
+}
+
+// ask puts one question on stderr and reads one line; only y and yes are a yes.
+func (d *deps) ask(question string) (bool, error) {
+	p := d.errPage()
+	p.raw(p.paint(strong, question) + " [y/N] ")
+	if p.err != nil {
+		return false, broken("ask", p.err)
+	}
+	line, err := bufio.NewReader(io.LimitReader(d.env.In, 1024)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return false, broken("read the answer", err)
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes", nil
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hcpx/internal/app"
+	"hcpx/internal/protocol"
+)
+
+// Completion reads what is installed and nothing else: it neither makes the store nor writes to it, and
+// an unreadable store completes to nothing.
+
+// packIDs completes the id of an installed pack.
+func (d *deps) packIDs(most int) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if most >= 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		a, err := d.app()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.PackIDs(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeExec completes pack, verb, and behind -- the names of arguments.
+func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	const quiet = cobra.ShellCompDirectiveNoFileComp
+	a, err := d.app()
+	if err != nil {
+		return nil, quiet
+	}
+	switch len(args) {
+	case 0:
+		return a.PackIDs(), quiet
+	case 1:
+		return a.VerbKeys(args[0]), quiet
+	}
+	if strings.Contains(word, "=") {
+		return nil, cobra.ShellCompDirectiveDefault // a value may be a path
+	}
+	var names []string
+	for _, m := range members(a.ArgsSchema(args[0], args[1])) {
+		if !given(args[2:], m.Key) || m.Value.Get("items") != nil {
+			names = append(names, m.Key+"=")
+		}
+	}
+	if c.ArgsLenAtDash() < 0 {
+		return []string{"--"}, quiet
+	}
+	return names, quiet | cobra.ShellCompDirectiveNoSpace
+}
+
+func given(words []string, key string) bool {
+	for _, w := range words {
+		if strings.HasPrefix(w, key+"=") || strings.HasPrefix(w, key+":=") {
+			return true
+		}
+	}
+	return false
+}
+
+// shippedPacks completes the packs that come with this program, and directories.
+func (d *deps) shippedPacks(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return app.Shipped(), cobra.ShellCompDirectiveDefault
+}
+
+func capabilities() []string {
+	names := make([]string, len(protocol.Capabilities))
+	for i, c := range protocol.Capabilities {
+		names[i] = string(c)
+	}
+	return names
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"hcpx/internal/app"
+	"hcpx/internal/protocol"
+)
+
+// deps is what a command may ask for. The costly things are made when first asked, so that a command
+// pays for what it uses and no more.
+type deps struct {
+	env     Env
+	flags   globals
+	asJSON  bool  // --json was seen before the flags were read
+	helpErr error // from writing a help page, which cobra's hook cannot return
+
+	opened  *app.App
+	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
+}
+
+func newDeps(env Env) *deps { return &deps{env: env} }
+
+func (d *deps) json() bool { return d.asJSON || d.flags.JSON }
+
+// app opens the runtime: settings and paths; everything else follows when asked.
+func (d *deps) app() (*app.App, error) {
+	if d.opened != nil {
+		return d.opened, nil
+	}
+	a, err := app.Open(app.Options{
+		Home: d.flags.Home, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
+		Now: d.env.Now, Builtin: d.builtin,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.opened = a
+	return a, nil
+}
+
+// who resolves the Session, in one place for every command (§9.3).
+func (d *deps) who() (protocol.Session, error) {
+	if d.session != nil {
+		return *d.session, nil
+	}
+	a, err := d.app()
+	if err != nil {
+		return protocol.Session{}, err
+	}
+	s, failure := a.Session(app.Caller{
+		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
+		Dir: d.env.Dir, User: d.env.User,
+	})
+	if failure != nil {
+		return protocol.Session{}, failure
+	}
+	d.session = &s
+	return s, nil
+}
+
+// mayAsk says whether a question may be put: a person on a terminal who did not ask for JSON, never an
+// agent (§12.1.6, §6.7).
+func (d *deps) mayAsk(s protocol.Session) bool {
+	return d.env.InTTY && d.env.ErrTTY && !d.json() && s.Principal.Human()
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Env is what the process has. Nothing in this room reads the process itself.
+type Env struct {
+	Name     string   // the program's own name, hcpx or hcp
+	Args     []string // without the program
+	In       io.Reader
+	Out, Err io.Writer
+	// Terminal facts of the three streams.
+	InTTY, OutTTY, ErrTTY bool
+
+	Getenv   func(string) string
+	Dir      string        // working directory, absolute; "" when it is gone
+	UserHome string        // "" when unknown
+	User     func() string // the operating system's name of the user
+	Now      func() time.Time
+}
+
+// System is the Env of this process.
+func System() Env {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // a removed directory is no workspace (§9.2)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	return Env{
+		Name: programName(os.Args), Args: os.Args[1:],
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
+		Getenv: os.Getenv, Dir: dir, UserHome: home, User: userName, Now: time.Now,
+	}
+}
+
+func programName(args []string) string {
+	if len(args) > 0 && filepath.Base(args[0]) == "hcp" {
+		return "hcp"
+	}
+	return "hcpx"
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func userName() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}

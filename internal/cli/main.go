@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hcpx/internal/protocol"
+)
+
+// Main runs one command line and gives its exit code. It is the only entry of this room; the bootstrap
+// pack enters by the same tree, in process (builtin.go).
+func Main(ctx context.Context, env Env) int {
+	d := newDeps(env)
+	return d.run(ctx, env.Args)
+}
+
+// run builds what args name and executes it. A panic becomes internal with exit 70, never a success.
+func (d *deps) run(ctx context.Context, args []string) (code int) {
+	d.asJSON = d.asJSON || wantsJSON(args)
+	defer func() {
+		if r := recover(); r != nil {
+			code = d.finish(broken("finish this command", fmt.Errorf("%v", r)))
+		}
+	}()
+	root, err := d.tree(args)
+	if err != nil {
+		return d.finish(err)
+	}
+	root.SetArgs(args)
+	if err = root.ExecuteContext(ctx); err == nil {
+		err = d.helpErr
+	}
+	return d.finish(err)
+}
+
+// tree is the root with the command that args name, or with all of them for help and completion.
+func (d *deps) tree(args []string) (*cobra.Command, error) {
+	root := newRoot(d)
+	name := commandWord(args)
+	all := name == "" || name == "help" || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
+	known := all
+	for _, e := range table() {
+		if all || e.name == name {
+			c := e.build(d)
+			c.Hidden = e.hidden
+			root.AddCommand(c)
+			known = true
+		}
+	}
+	if !known {
+		return nil, unknownCommand(name)
+	}
+	return root, nil
+}
+
+// newRoot is hcpx itself: the global flags, and help when no command is named.
+func newRoot(d *deps) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hcpx COMMAND",
+		Short: "Run the commands of harness packs through one governed pipeline",
+		Long: "hcpx takes a pack (a directory with a manifest, a policy and a skill), checks it, installs it, and runs its\n" +
+			"commands for people and agents: grants, arguments, confirmation, sandbox and audit, in one fixed order.",
+		Example:           "hcpx demo\nhcpx add git\nhcpx exec git log -- max=5",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.NoArgs,
+		RunE:              func(c *cobra.Command, _ []string) error { return d.help(c) },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return d.flags.check() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetOut(d.env.Out)
+	root.SetErr(d.env.Err)
+	root.SetHelpCommand(newHelpCmd(d))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		if err := d.help(c); err != nil {
+			d.helpErr = err
+		}
+	})
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage(commandPath(c), "%s", sentence(err.Error()))
+	})
+	d.flags.register(root.PersistentFlags())
+	root.InitDefaultHelpFlag() // known before the words are searched, so that --help takes no value
+	return root
+}
+
+// commandPath names a command without the program: "audit tail".
+func commandPath(c *cobra.Command) string {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	return path
+}
+
+// commandWord is the first word of args that is neither a flag nor a global flag's value.
+func commandWord(args []string) string {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			return ""
+		case strings.HasPrefix(a, "--") && !strings.Contains(a, "=") && takesValue(a[2:]):
+			i++
+		case strings.HasPrefix(a, "-"):
+		default:
+			return a
+		}
+	}
+	return ""
+}
+
+// wantsJSON sees --json even where the flags cannot be read, so that the error is JSON too.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		if a == "--" {
+			return false
+		}
+		if a == "--json" || a == "--json=true" {
+			return true
+		}
+	}
+	return false
+}
+
+func unknownCommand(name string) error {
+	var names []string
+	for _, e := range table() {
+		if !e.hidden {
+			names = append(names, e.name)
+		}
+	}
+	e := protocol.Fail(protocol.UsageError, fmt.Sprintf("There is no command %q.", clean(name))).WithHint("hcpx help")
+	if near := nearest(name, names); near != "" {
+		e.WithHint("hcpx " + near + " --help")
+	}
+	return e
+}
+
+// nearest is the name that differs in at most two edits, "" when there is none.
+func nearest(word string, names []string) string {
+	best, found := 3, ""
+	for _, n := range names {
+		if d := edits(word, n); d < best {
+			best, found = d, n
+		}
+	}
+	return found
+}
+
+// edits is the least number of inserted, removed and replaced bytes between a and b.
+func edits(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	line := make([]int, len(b)+1)
+	for j := range line {
+		line[j] = j
+	}
+	for i := range len(a) {
+		corner := line[0]
+		line[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost++
+			}
+			corner = line[j+1]
+			line[j+1] = min(cost, line[j]+1, line[j+1]+1)
+		}
+	}
+	return line[len(b)]
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"hcpx/internal/protocol"
+)
+
+// answer prints a Result and gives its exit code (§6.2, §6.10): the envelope with --json, else the result
+// on stdout or the error on stderr.
+func (d *deps) answer(r protocol.Result) error {
+	return d.respond(r, func(p *page) { showValue(p, r.Result) })
+}
+
+// answerPlan prints a plan as a page.
+func (d *deps) answerPlan(r protocol.Result) error {
+	return d.respond(r, func(p *page) { showPlan(p, r) })
+}
+
+func (d *deps) respond(r protocol.Result, text func(*page)) error {
+	if d.json() {
+		if err := d.writeJSON(r); err != nil {
+			return err
+		}
+	} else if r.OK {
+		if err := d.show(r, text); err != nil {
+			return err
+		}
+	} else {
+		p := d.errPage()
+		d.explain(p, r.Error)
+		if p.err != nil {
+			return broken("write the answer", p.err)
+		}
+	}
+	if r.OK {
+		return nil
+	}
+	return exit(r.Error.Code.Exit())
+}
+
+// showValue prints a text result as it came and any other as indented JSON.
+func showValue(p *page, raw json.RawMessage) {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		if s != "" {
+			p.raw(terminated(s))
+		}
+		return
+	}
+	p.raw(indented(raw) + "\n")
+}
+
+// planView is what a plan says (§15.1), as far as a page shows it.
+type planView struct {
+	Argv      []string   `json:"argv"`
+	Cwd       string     `json:"cwd"`
+	Env       []string   `json:"env"`
+	Reads     []string   `json:"reads"`
+	Writes    []string   `json:"writes"`
+	Executes  []string   `json:"executes"`
+	Withheld  []string   `json:"withheld"`
+	Isolation string     `json:"isolation"`
+	Network   planNet    `json:"network"`
+	Limits    planLimits `json:"limits"`
+	Steps     []struct {
+		ID   string `json:"id"`
+		Pack string `json:"pack_id"`
+		Verb string `json:"verb_key"`
+	} `json:"steps"`
+	Confirm struct {
+		Needed  bool   `json:"needed"`
+		Given   bool   `json:"given"`
+		By      string `json:"by"`
+		Message string `json:"message"`
+	} `json:"confirm"`
+	Grant []string `json:"grant"`
+}
+
+type planNet struct {
+	Mode  string   `json:"mode"`
+	Hosts []string `json:"hosts"`
+}
+
+type planLimits struct {
+	Wall string `json:"wall"`
+	CPU  string `json:"cpu"`
+}
+
+func readPlan(raw json.RawMessage) planView {
+	var v planView
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return planView{} // a plan of another shape is shown by --json
+	}
+	return v
+}
+
+func showPlan(p *page, r protocol.Result) {
+	v := readPlan(r.Result)
+	p.styled(strong, "%s/%s would run:", r.PackID, r.VerbKey)
+	if len(v.Argv) > 0 {
+		p.raw("  " + quoted(v.Argv) + "\n")
+	}
+	for _, s := range v.Steps {
+		p.line("  step %s: %s/%s", s.ID, s.Pack, s.Verb)
+	}
+	p.raw("\n")
+	p.facts(
+		[2]string{"in", v.Cwd},
+		[2]string{"reads", strings.Join(v.Reads, " ")},
+		[2]string{"writes", strings.Join(v.Writes, " ")},
+		[2]string{"executes", strings.Join(v.Executes, " ")},
+		[2]string{"withheld", strings.Join(v.Withheld, " ")},
+		[2]string{"environment", strings.Join(v.Env, " ")},
+		[2]string{"network", strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " "))},
+		[2]string{"isolation", v.Isolation},
+		[2]string{"time", v.Limits.Wall},
+		[2]string{"confirm", confirmWord(v)},
+		[2]string{"granted", lastOf(v.Grant)},
+	)
+	run := "hcpx exec " + r.PackID + " " + r.VerbKey
+	if v.Confirm.Needed && !v.Confirm.Given {
+		run += " --confirm"
+	}
+	p.next(run + " …")
+}
+
+func confirmWord(v planView) string {
+	switch {
+	case !v.Confirm.Needed:
+		return "not needed"
+	case v.Confirm.Given:
+		return "given by the " + v.Confirm.By
+	default:
+		return fmt.Sprintf("needed: %s", v.Confirm.Message)
+	}
+}
+
+func lastOf(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}
