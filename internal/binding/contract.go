@@ -1,5 +1,9 @@
-// Package binding mints the credential of one run (§8). Modes public, mock and hub none keep no secret;
-// the others answer not_connected until their sources exist. A failed mint never falls back (§8.4).
+// Package binding mints the credential of one run (§8). Modes public, mock and local without a source keep
+// no secret; every other answers not_connected, because this runtime has no way to mint it. A failed mint
+// never falls back to another credential or to none (§8.4).
+//
+// Nouns: Hub (the contract of whoever mints; hubtest is its suite), Minted (a credential that hides
+// itself from every printer and leaves only by Env), Scope (whose binding it is).
 package binding
 
 import (
