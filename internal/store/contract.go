@@ -1,14 +1,20 @@
 // Package store keeps packs, skills and state (§11.3). The contract below is passed by every kind:
 // fs.go (the reference layout under $HCP_HOME) and memory.go (tests); storetest holds the suite.
 //
-// Promises: an install is staged beside its place, fsynced, then renamed, so that a crash leaves the old
-// or the new pack; Update replaces the state under a lock by write-fsync-rename; readers take no lock;
-// a damaged state is never overwritten.
+// Promises: an install is staged beside its place, fsynced, written to a journal, then renamed, so that
+// a crash at any moment leaves the old or the new pack; a pack is installed exactly when it has a record
+// under packs/.meta. Update replaces the state under a lock by write-fsync-rename; readers take no lock;
+// a damaged state is never overwritten. Opening a store creates nothing. A home that other users could
+// write is refused, since its grants would be theirs.
+//
+// Nouns: State (state.json), Meta (what was recorded at install), LandKey (one land directory, §9.2).
+// Whether a pack is intact, allowed or runnable is asked elsewhere.
 package store
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -20,12 +26,23 @@ import (
 // ErrNotInstalled: there is no pack of that id.
 var ErrNotInstalled = errors.New("pack is not installed")
 
-// DamagedError: state.json cannot be read. Nothing overwrites it but Repair.
+// DamagedError: state.json, or a pack's record, cannot be read. Nothing overwrites it but Repair.
 type DamagedError struct {
 	Path         string
 	Line, Column int
 	Reason       string
 }
+
+// Error names the place, as file:line:column.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Reason)
+}
+
+// UnsafeError: the store's directory belongs to another user or can be written by one.
+type UnsafeError struct{ Path, Reason, Hint string }
+
+// Error names the directory and what is wrong with it.
+func (e *UnsafeError) Error() string { return fmt.Sprintf("the store %s %s", e.Path, e.Reason) }
 
 // State is state.json. The top-level Activated and Connected are the default session's.
 type State struct {
@@ -42,8 +59,9 @@ type State struct {
 
 // SessionState is the activation and connection of one named session.
 type SessionState struct {
-	Activated []string `json:"activated"`
-	Connected []string `json:"connected"`
+	Activated []string                   `json:"activated"`
+	Connected []string                   `json:"connected"`
+	Extra     map[string]json.RawMessage `json:"-"` // kept too
 }
 
 // Meta is what was recorded at install.
@@ -71,12 +89,14 @@ type Store interface {
 	Home() string
 	// Packs lists the installed ids, sorted.
 	Packs() ([]string, error)
-	// Meta reads one pack's record; ErrNotInstalled when there is none. It checks nothing.
+	// Meta reads one pack's record; ErrNotInstalled when there is none. It checks nothing. Who finds the
+	// files differ from it reads Meta once more: another process may have installed in between.
 	Meta(id string) (*Meta, error)
 	// Dir is where the pack's files lie on disk.
 	Dir(id string) string
-	// Install copies the files of src (read-only, exact) and records meta; an older version moves to
-	// packs/.previous. meta.Record is filled by the store from the copied files.
+	// Install copies the files of src (read-only, exact) and records meta; an older version becomes the
+	// previous one. meta.Record is filled by the store from the copied files; when its Digest is set
+	// (what was linted), other files are refused.
 	Install(id string, src fs.FS, meta Meta) error
 	// Previous reads the record of the version that Rollback would bring back; ErrNotInstalled when none.
 	Previous(id string) (*Meta, error)
@@ -84,16 +104,19 @@ type Store interface {
 	Rollback(id string) error
 	// Remove removes pack, record and previous version; no error when there is none.
 	Remove(id string) error
+	// Restamp takes the stamps again when some are young (§2.4) and nothing changed, so that later checks
+	// need no hash. Acts that write anyway (activate) call it.
+	Restamp(id string) error
 	// State reads without a lock; *DamagedError when it can't be read.
 	State() (*State, error)
 	// Update changes the state under the lock; fn's error leaves the old state.
 	Update(fn func(*State) error) error
-	// PutSkill, DropSkill and Skill keep skills/<pack_id>/SKILL.md.
+	// PutSkill, DropSkill and Skill keep skills/<pack_id>/SKILL.md; Skill answers fs.ErrNotExist.
 	PutSkill(id string, text []byte) error
 	DropSkill(id string) error
 	Skill(id string) ([]byte, error)
-	// LandDir is the directory of a land; MakeLand creates it 0700. PurgeLand removes every land
-	// directory of a pack in all tenants, principals and projects.
+	// LandDir is the directory of a land, "" for a key without one; MakeLand creates it 0700. PurgeLand
+	// removes every land directory of a pack in all tenants, principals and projects.
 	LandDir(k LandKey) string
 	MakeLand(k LandKey) error
 	PurgeLand(pack string) error
