@@ -1,6 +1,9 @@
 // Package pack loads a harness pack (§2): the three required files, limits, links, digest. Load reads
 // everything and reports every issue (lint, install); Open reads only manifest and policy (exec).
 // It never reads outside the pack.
+//
+// A pack comes as an fs.FS; of a directory take os.OpenRoot(dir).FS(), which follows no link out of it.
+// Seal records what an installed pack is, Intact says at exec whether it still is that (§2.4).
 package pack
 
 import (
@@ -29,10 +32,11 @@ type File struct {
 	Sum  string // hex SHA-256 of the content or the link target
 }
 
-// Record is what install keeps to prove at exec that nothing changed (§2.4).
+// Record is what install keeps to prove at exec that nothing changed (§2.4). All keys are slash-separated
+// paths; the pack's own directory is ".".
 type Record struct {
 	Digest string                        `json:"digest"` // sha256:…
-	Stamps map[string]protocol.FileStamp `json:"stamps"` // by path; links have their target's hash and no stat
+	Stamps map[string]protocol.FileStamp `json:"stamps"` // of the files
 	Links  map[string]string             `json:"links,omitempty"`
-	Dirs   map[string]protocol.FileStamp `json:"dirs,omitempty"` // a new or removed file changes its directory
+	Dirs   map[string]protocol.FileStamp `json:"dirs"` // a new or removed file changes its directory
 }
