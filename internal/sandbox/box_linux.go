@@ -1,0 +1,151 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"hcpx/internal/protocol"
+)
+
+func hostArch() (arch, bool) { return archOf(runtime.GOARCH) }
+
+// hostFilter is the filter of this machine.
+func hostFilter(mode string) ([]insn, error) {
+	machine, ok := hostArch()
+	if !ok {
+		return nil, errors.New("there is no table of system calls for " + runtime.GOARCH)
+	}
+	return compileFilter(machine, mode)
+}
+
+// confinedBox is a prepared run on a launcher.
+type confinedBox struct {
+	confiner *confiner
+	world    *world
+
+	mu       sync.Mutex
+	launcher *launcher // nil once closed
+	ran      bool
+	broken   bool // the launcher may not be used again
+}
+
+// Run implements Box.
+func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.launcher == nil || b.ran {
+		return nil, protocol.Fail(protocol.InternalError, "A prepared command can be run only once.")
+	}
+	b.ran = true
+	if ctx.Err() != nil {
+		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it began.")
+	}
+	cancel, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, protocol.Fail(protocol.InternalError, "The run could not be prepared: "+err.Error()+".")
+	}
+	stop := func() { _, _ = unix.Write(cancel, []byte{7: 1}) } // any non-zero count; fails only when it is set already
+	released := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() { defer close(released); stop() })
+	got, limitErr := b.execute(cancel, stop)
+	if !unwatch() {
+		<-released
+	}
+	if err := unix.Close(cancel); err != nil {
+		got.err = errors.Join(got.err, err)
+	}
+	if got.err != nil {
+		b.broken = true
+		return nil, b.notStarted(got.err)
+	}
+	if limitErr != nil {
+		return nil, unavailable("limits", "The limits of the run could not be set: "+limitErr.Error()+".")
+	}
+	b.report(got.outcome)
+	return got.outcome, nil
+}
+
+// execute hands the job to the thread and sets the limits as soon as the child exists. A child without its
+// limits is stopped.
+func (b *confinedBox) execute(cancel int, stop func()) (verdictOf, error) {
+	spec, l := b.world.spec, b.launcher
+	dir := spec.Dir
+	if dir == "" {
+		dir = l.private.part(homePart)
+	}
+	j := &job{
+		path: spec.Program.Path, argv: append([]string{spec.Program.Name}, spec.Args...),
+		env: b.confiner.system.Environ(spec, l.private.root), dir: dir, stdin: spec.Stdin,
+		limits: spec.Limits.filled(), clock: b.confiner.system.options.Now, cancel: cancel,
+		started: make(chan int, 1), limited: make(chan struct{}), done: make(chan verdictOf, 1),
+	}
+	l.jobs <- j
+	select {
+	case got := <-j.done:
+		return got, nil
+	case pid := <-j.started:
+		err := j.limits.set(pid)
+		close(j.limited)
+		if err != nil {
+			stop()
+		}
+		return <-j.done, err
+	}
+}
+
+// set puts the limits on a process that has just begun (§10.4). A process that is gone needs none.
+func (l Limits) set(pid int) error {
+	limit := func(resource int, soft, hard uint64) error {
+		err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: soft, Max: hard}, nil)
+		if errors.Is(err, unix.ESRCH) {
+			return nil
+		}
+		return err
+	}
+	err := errors.Join(limit(unix.RLIMIT_CORE, 0, 0), limit(unix.RLIMIT_NOFILE, l.Files, l.Files),
+		limit(unix.RLIMIT_FSIZE, l.FileSize, l.FileSize))
+	if l.CPU > 0 {
+		seconds := uint64((l.CPU.Milliseconds() + 999) / 1000)
+		err = errors.Join(err, limit(unix.RLIMIT_CPU, seconds, seconds+1))
+	}
+	return err
+}
+
+// notStarted tells why the kernel did not start the command.
+func (b *confinedBox) notStarted(err error) *protocol.Error {
+	p := b.world.spec.Program
+	switch {
+	case errors.Is(err, unix.E2BIG), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE):
+		return protocol.Fail(protocol.CommandFailed, fmt.Sprintf("%q could not be started: %v.", p.Name, err))
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EPERM):
+		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q could not be started: %v. A script needs its interpreter in uses.", p.Name, err)).
+			With("name", p.Name).With("path", p.Path).WithHint("hcpx exec --plan shows which programs the command may execute")
+	}
+	return protocol.Fail(protocol.InternalError, fmt.Sprintf("%q could not be run: %v.", p.Name, err))
+}
+
+func (b *confinedBox) report(o *Outcome) {
+	k := b.confiner.system.kernel()
+	o.Report.Backend, o.Report.ABI, o.Report.Errata = "landlock", k.ABI, k.Errata
+	o.Report.Network, o.Report.Degraded = b.world.mode(), notEnforced()
+}
+
+// Close implements Box. A launcher that is sound waits for the next run of its policy.
+func (b *confinedBox) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.launcher
+	if l == nil {
+		return nil
+	}
+	b.launcher = nil
+	if b.broken {
+		return l.end()
+	}
+	return b.confiner.put(l)
+}

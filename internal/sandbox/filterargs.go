@@ -1,0 +1,124 @@
+package sandbox
+
+// Numbers of the kernel's interface, the same on every machine of the table.
+const (
+	tiocsti          = 0x5412
+	tioclinux        = 0x541c
+	fsIocSetflags    = 0x40086602
+	fsIocFssetxattr  = 0x401c5820
+	fsIocVerity      = 0x40806685
+	fsIocEncryption  = 0x800c6613
+	cloneNamespaces  = 0x7e020000
+	mfdNoexecSeal    = 0x8
+	openCreates      = 0x400040 // O_CREAT and the bit of O_TMPFILE
+	setidBits        = 0o6000
+	familyUnix       = 1
+	familyInet       = 2
+	familyInet6      = 10
+	familyNetlink    = 16
+	sockStream       = 1
+	sockDgram        = 2
+	sockRaw          = 3
+	sockSeqpacket    = 5
+	sockTypeMask     = 0xf
+	protoTCP         = 6
+	protoUDP         = 17
+	ioprioWhoProcess = 1
+)
+
+// arg loads the low word of an argument.
+func (a *assembler) arg(n uint32) { a.op(opLoad, offArgs+8*n) }
+
+// check emits the code of a verdict that depends on arguments; plain verdicts have none.
+func (a *assembler) check(v verdict, target func(verdict) label) {
+	if v < checkIoctl {
+		return
+	}
+	a.place(target(v))
+	yes, no, never := target(allow), target(refuse), target(deny)
+	switch v {
+	case checkIoctl:
+		a.arg(1)
+		codes := []uint32{tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption}
+		for i, code := range codes {
+			otherwise := next
+			if i == len(codes)-1 {
+				otherwise = yes
+			}
+			a.jump(opJeq, code, no, otherwise)
+		}
+	case checkClone:
+		a.arg(0)
+		a.jump(opJset, cloneNamespaces, no, yes)
+	case checkMemfd:
+		a.arg(1)
+		a.jump(opJset, mfdNoexecSeal, yes, never)
+	case checkPair:
+		a.arg(0)
+		a.jump(opJeq, familyUnix, next, never)
+		a.arg(1)
+		a.op(opAnd, sockTypeMask)
+		a.jump(opJeq, sockStream, yes, next)
+		a.jump(opJeq, sockSeqpacket, yes, never)
+	case checkOpen, checkOpenat:
+		first := uint32(v - checkOpen + 1)
+		a.arg(first)
+		a.jump(opJset, openCreates, next, yes)
+		a.mode(first+1, yes, no)
+	case checkMode1:
+		a.mode(1, yes, no)
+	case checkMode2:
+		a.mode(2, yes, no)
+	case checkSelf:
+		a.arg(0)
+		a.jump(opJeq, 0, yes, no)
+	case checkPriority:
+		a.own(0, yes, no)
+	case checkIoprio:
+		a.own(ioprioWhoProcess, yes, no)
+	case checkSocket:
+		a.socket(yes, never)
+	}
+}
+
+// mode refuses a mode with a setuid or setgid bit.
+func (a *assembler) mode(arg uint32, yes, no label) {
+	a.arg(arg)
+	a.jump(opJset, setidBits, no, yes)
+}
+
+// own allows a call whose first argument names a process and whose second, 0, means the caller.
+func (a *assembler) own(which uint32, yes, no label) {
+	a.arg(0)
+	a.jump(opJeq, which, next, no)
+	a.arg(1)
+	a.jump(opJeq, 0, yes, no)
+}
+
+// socket is network full: TCP and UDP over IPv4 and IPv6, and the route table; no raw, packet, unix or
+// multipath sockets.
+func (a *assembler) socket(yes, never label) {
+	inet, route := a.label(), a.label()
+	a.arg(0)
+	a.jump(opJeq, familyInet, inet, next)
+	a.jump(opJeq, familyInet6, inet, next)
+	a.jump(opJeq, familyNetlink, route, never)
+	a.place(route)
+	a.arg(2)
+	a.jump(opJeq, 0, next, never)
+	a.arg(1)
+	a.op(opAnd, sockTypeMask)
+	a.jump(opJeq, sockRaw, yes, next)
+	a.jump(opJeq, sockDgram, yes, never)
+	a.place(inet)
+	protocol := a.label()
+	a.arg(1)
+	a.op(opAnd, sockTypeMask)
+	a.jump(opJeq, sockStream, protocol, next)
+	a.jump(opJeq, sockDgram, protocol, never)
+	a.place(protocol)
+	a.arg(2)
+	a.jump(opJeq, 0, yes, next)
+	a.jump(opJeq, protoTCP, yes, next)
+	a.jump(opJeq, protoUDP, yes, never)
+}

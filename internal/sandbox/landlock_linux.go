@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rights of the jail's parts. Devices and their ioctls, character and block nodes are never among them.
+const (
+	rightsRead    = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsProgram = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	rightsExec    = rightsRead | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	rightsWrite   = rightsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_REFER
+	// rightsFile are those that a rule on a single file can hold.
+	rightsFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+// handledRights are all file rights that the ABI knows: what is handled and not granted is refused.
+func handledRights(abi int) uint64 {
+	const upToTruncate = unix.LANDLOCK_ACCESS_FS_TRUNCATE<<1 - 1
+	handled := uint64(upToTruncate)
+	if abi >= 5 {
+		handled |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return handled
+}
+
+// ruleset is a Landlock policy that no thread has entered yet.
+type ruleset struct {
+	fd int
+	// scoped says that signals are confined by it; only then may its domain be killed as a whole.
+	scoped bool
+}
+
+// newRuleset builds the policy: every right handled, signals and abstract sockets scoped, TCP handled too
+// when the network is none. The first rule that fails fails the whole.
+func newRuleset(k Kernel, mode string, parts ...[]grant) (ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handledRights(k.ABI)}
+	if mode != "full" && k.ABI >= 4 {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	size := unsafe.Offsetof(attr.Scoped)
+	if k.ABI >= abiScope {
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		size = unsafe.Offsetof(attr.Quiet_access_fs)
+	} else if k.ABI < 4 {
+		size = unsafe.Offsetof(attr.Handled_access_net)
+	}
+	fd, _, no := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if no != 0 {
+		return ruleset{}, fmt.Errorf("landlock_create_ruleset: %w", no)
+	}
+	r := ruleset{fd: int(fd), scoped: attr.Scoped&unix.LANDLOCK_SCOPE_SIGNAL != 0}
+	for _, part := range parts {
+		for _, g := range part {
+			if err := r.allow(g); err != nil {
+				return ruleset{}, fmt.Errorf("%s: %w", g.path, closing(r.fd, err))
+			}
+		}
+	}
+	return r, nil
+}
+
+// allow adds one rule. The file must still be the one that was looked at.
+func (r ruleset) allow(g grant) error {
+	fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return closing(fd, err)
+	}
+	if (identity{st.Dev, st.Ino}) != g.id {
+		return closing(fd, fmt.Errorf("it was replaced while the jail was built"))
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: g.rights, Parent_fd: int32(fd)}
+	_, _, no := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if no != 0 {
+		return closing(fd, fmt.Errorf("landlock_add_rule: %w", no))
+	}
+	return unix.Close(fd)
+}
+
+// closing closes a descriptor on the way out of a failure, which stays the one that is told.
+func closing(fd int, err error) error {
+	if again := unix.Close(fd); again != nil {
+		return fmt.Errorf("%w (and close: %v)", err, again)
+	}
+	return err
+}

@@ -1,0 +1,251 @@
+package sandbox
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"hcpx/internal/protocol"
+)
+
+// launcher is a confined thread with its private directory. It serves one run at a time, all of the same
+// policy, and its thread dies with it.
+type launcher struct {
+	key      string // of the policy; "" = never reused
+	private  private
+	jobs     chan *job
+	listener int
+	broker   *metadataBroker
+	domain   domain // of use only on the thread
+	pids     *pidCounter
+	buffer   []byte
+}
+
+// job is one run handed to the thread.
+type job struct {
+	path    string
+	argv    []string
+	env     []string
+	dir     string
+	stdin   []byte
+	limits  Limits
+	clock   clock
+	cancel  int // an event descriptor; readable = stop
+	started chan int
+	limited chan struct{} // closed when the limits are set; the child is not reaped before
+	done    chan verdictOf
+}
+
+// verdictOf is what a job came to; err means that nothing was started.
+type verdictOf struct {
+	outcome *Outcome
+	err     error
+}
+
+// policy is what a launcher's thread enters.
+type policy struct {
+	rules  ruleset
+	filter []insn
+	trees  []grant // what the broker may touch
+}
+
+// newLauncher confines a new thread and waits until it is.
+func newLauncher(p policy, private private, pids *pidCounter) (*launcher, error) {
+	l := &launcher{private: private, jobs: make(chan *job), pids: pids}
+	ready := make(chan error, 1)
+	onOwnThread(func() {
+		var err error
+		l.domain, l.listener, err = p.rules.enter(p.filter)
+		ready <- err
+		if err == nil {
+			l.serve()
+		}
+	})
+	err := <-ready
+	if again := unix.Close(p.rules.fd); err == nil {
+		err = again
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.broker = &metadataBroker{listener: l.listener, trees: p.trees, uid: uint32(unix.Geteuid())}
+	return l, nil
+}
+
+// serve runs jobs until the channel is closed. It is the whole life of the thread.
+func (l *launcher) serve() {
+	for j := range l.jobs {
+		outcome, err := l.guarded(j)
+		j.done <- verdictOf{outcome, err}
+	}
+}
+
+// guarded turns a panic into an error after the tree is dead: fail closed (§6.3).
+func (l *launcher) guarded(j *job) (outcome *Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			outcome, err = nil, fmt.Errorf("the launcher failed: %v (%v)", p, l.domain.kill(unix.SIGKILL))
+		}
+	}()
+	return l.run(j)
+}
+
+// stop ends the thread. The broker, where it was needed, ends when nothing is left in the domain.
+func (l *launcher) stop() error {
+	close(l.jobs)
+	return l.broker.release()
+}
+
+// confiner is the Linux backend: it checks Specs and keeps launchers.
+type confiner struct {
+	system  *System
+	base    func() []grant
+	full    func() []grant
+	filters map[string]func() ([]insn, error)
+	pids    pidCounter
+
+	mu   sync.Mutex
+	idle []*launcher
+}
+
+func (c *confiner) init(s *System) {
+	c.system = s
+	c.base = sync.OnceValue(func() []grant { return present(basePaths()) })
+	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
+	c.filters = map[string]func() ([]insn, error){}
+	for _, mode := range []string{"none", "full"} {
+		c.filters[mode] = sync.OnceValues(func() ([]insn, error) { return hostFilter(mode) })
+	}
+}
+
+// check answers for a Spec without making anything (§6.3 step 8).
+func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
+	if err := c.system.confinable(spec); err != nil {
+		return nil, err
+	}
+	w, err := newWorld(spec)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.apart(ancestors(c.system.options.Scratch))
+}
+
+// prepare makes the private directory and a launcher, or takes one that waits for the same policy.
+func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
+	w, refused := c.check(spec)
+	if refused != nil {
+		return nil, refused
+	}
+	key := ""
+	if c.system.options.Keep > 0 {
+		key = w.key()
+		if l := c.take(key); l != nil {
+			return &confinedBox{confiner: c, world: w, launcher: l}, nil
+		}
+	}
+	l, err := c.build(w)
+	if err != nil {
+		return nil, unavailable("jail", "The jail could not be built: "+err.Error()+".")
+	}
+	l.key = key
+	return &confinedBox{confiner: c, world: w, launcher: l}, nil
+}
+
+func (c *confiner) build(w *world) (*launcher, error) {
+	if err := ownScratch(c.system.options.Scratch); err != nil {
+		return nil, err
+	}
+	private, err := newPrivate(c.system.options.Scratch, w.spec)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.confined(w, private)
+	if err != nil {
+		if again := private.remove(); again != nil {
+			return nil, fmt.Errorf("%w (and %v)", err, again)
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+func (c *confiner) confined(w *world, private private) (*launcher, error) {
+	c.pids.open()
+	mode := w.mode()
+	filter, err := c.filters[mode]()
+	if err != nil {
+		return nil, err
+	}
+	own, err := private.grants()
+	if err != nil {
+		return nil, err
+	}
+	parts := [][]grant{c.base(), own, w.grants}
+	if mode == "full" {
+		parts = append(parts, c.full())
+	}
+	rules, err := newRuleset(c.system.kernel(), mode, parts...)
+	if err != nil {
+		return nil, err
+	}
+	trees := writable(append(own, w.grants...))
+	return newLauncher(policy{rules: rules, filter: filter, trees: trees}, private, &c.pids)
+}
+
+// take removes an idle launcher of the policy from the shelf.
+func (c *confiner) take(key string) *launcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, l := range c.idle {
+		if l.key == key {
+			c.idle = append(c.idle[:i], c.idle[i+1:]...)
+			return l
+		}
+	}
+	return nil
+}
+
+// put keeps a launcher for the next run, or ends it together with the one that waited longest.
+func (c *confiner) put(l *launcher) error {
+	if l.key == "" {
+		return l.end()
+	}
+	if err := l.private.empty(); err != nil {
+		return l.end()
+	}
+	c.mu.Lock()
+	c.idle = append(c.idle, l)
+	var old *launcher
+	if len(c.idle) > c.system.options.Keep {
+		old, c.idle = c.idle[0], c.idle[1:]
+	}
+	c.mu.Unlock()
+	if old != nil {
+		return old.end()
+	}
+	return nil
+}
+
+// end throws a launcher away with its directory.
+func (l *launcher) end() error {
+	err := l.stop()
+	if again := l.private.remove(); again != nil {
+		return again
+	}
+	return err
+}
+
+func (c *confiner) close() error {
+	c.mu.Lock()
+	idle := c.idle
+	c.idle = nil
+	c.mu.Unlock()
+	var first error
+	for _, l := range idle {
+		if err := l.end(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,182 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"hcpx/internal/protocol"
+)
+
+// nativeDegraded is everything that a native run does not have; its report says so (§10.3).
+func nativeDegraded() []string {
+	degraded := []string{"system-calls", "files", "programs", "signals", "abstract-sockets", "metadata", "privileges",
+		"network", "cpu", "open-files", "file-size", "survivors"}
+	return append(degraded, notEnforced()...)
+}
+
+// checkNative is what still holds without a sandbox: the recorded programs and the directories must be there.
+func checkNative(spec *Spec) *protocol.Error {
+	for _, p := range append([]Program{spec.Program}, spec.Uses...) {
+		info, err := os.Stat(p.Path)
+		if err != nil || !filepath.IsAbs(p.Path) || !info.Mode().IsRegular() {
+			return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s is no file.", p.Name, p.Path)).
+				With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
+		}
+	}
+	if spec.Dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(spec.Dir); err != nil || !info.IsDir() {
+		return protocol.Fail(protocol.JailEscape, fmt.Sprintf("The working directory %s is not there.", spec.Dir)).With("path", spec.Dir)
+	}
+	return nil
+}
+
+// nativeBox is a run without a sandbox: a scrubbed environment, a private HOME and TMPDIR, time and output
+// limits, and a tree kill by group and descent. Both manifest and operator asked for it (§10.3).
+type nativeBox struct {
+	system *System
+	spec   *Spec
+	root   string
+}
+
+func (s *System) prepareNative(spec *Spec) (Box, *protocol.Error) {
+	if err := checkNative(spec); err != nil {
+		return nil, err
+	}
+	root, err := nativePrivate(s.options.Scratch, spec)
+	if err != nil {
+		return nil, protocol.Fail(protocol.InternalError, "The private directory could not be made: "+err.Error()+".")
+	}
+	return &nativeBox{system: s, spec: spec, root: root}, nil
+}
+
+func nativePrivate(scratch string, spec *Spec) (string, error) {
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.MkdirTemp(scratch, "run-")
+	if err != nil {
+		return "", err
+	}
+	for _, part := range []string{homePart, tempPart, binPart} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(root, part), 0o700))
+	}
+	for _, p := range append([]Program{spec.Program}, spec.Uses...) {
+		if link := os.Symlink(p.Path, filepath.Join(root, binPart, p.Name)); !errors.Is(link, os.ErrExist) {
+			err = errors.Join(err, link)
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(root))
+	}
+	return root, nil
+}
+
+// Close implements Box.
+func (b *nativeBox) Close() error { return os.RemoveAll(b.root) }
+
+// Run implements Box.
+func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
+	limits := b.spec.Limits.filled()
+	cmd := &exec.Cmd{
+		Path: b.spec.Program.Path, Args: append([]string{b.spec.Program.Name}, b.spec.Args...),
+		Env: b.system.Environ(b.spec, b.root), Dir: b.spec.Dir, SysProcAttr: ownGroup(), WaitDelay: drainTime,
+	}
+	if cmd.Dir == "" {
+		cmd.Dir = filepath.Join(b.root, homePart)
+	}
+	if len(b.spec.Stdin) > 0 {
+		cmd.Stdin = bytes.NewReader(b.spec.Stdin)
+	}
+	over := make(chan struct{}, 1)
+	out, errs := &capture{cap: limits.Output}, &tail{}
+	cmd.Stdout, cmd.Stderr = &overflow{out, over}, errs
+	begin := b.system.options.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q could not be started: %v.", b.spec.Program.Name, err)).
+			With("name", b.spec.Program.Name).With("path", b.spec.Program.Path)
+	}
+	o := &Outcome{}
+	group := newGroup(cmd.Process)
+	o.await(ctx, nativeWait{cmd: cmd, group: group, over: over, limits: limits})
+	o.Report = Report{Backend: "native", Network: "full", Killed: o.Report.Killed, Degraded: nativeDegraded()}
+	o.Stdout, o.Overflow = out.kept, out.over
+	o.Stderr, o.StderrSize = errs.last(), errs.size
+	o.Exit, o.Signal = exitOf(cmd.ProcessState)
+	o.Duration = b.system.options.Now().Sub(begin)
+	return o, nil
+}
+
+// drainTime bounds how long output is read once the direct child has ended, and how long the dead are waited for.
+const drainTime = time.Second
+
+// nativeWait is what a native run is waited for with.
+type nativeWait struct {
+	cmd    *exec.Cmd
+	group  group
+	over   chan struct{}
+	limits Limits
+}
+
+// await ends the run by itself, at its limit, at too much output, or when the caller cancels (§6.9).
+func (o *Outcome) await(ctx context.Context, w nativeWait) {
+	// What the child leaves holds the pipes open, so it must die before Wait can return: Wait is told by
+	// WaitDelay, and left-overs are ended then.
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.cmd.Wait() // how it ended stands in ProcessState
+	}()
+	wall := time.NewTimer(w.limits.Wall)
+	defer wall.Stop()
+	select {
+	case <-done:
+	case <-w.over:
+	case <-wall.C:
+		o.TimedOut = true
+		w.grace(done)
+	case <-ctx.Done():
+		o.Canceled = true
+		w.grace(done)
+	}
+	o.Report.Killed = w.group.kill()
+	<-done
+}
+
+// grace asks the tree to end and gives it the time for that.
+func (w nativeWait) grace(done chan struct{}) {
+	w.group.ask()
+	t := time.NewTimer(w.limits.Grace)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// overflow tells once that the output passed its cap.
+type overflow struct {
+	*capture
+	told chan struct{}
+}
+
+var _ io.Writer = (*overflow)(nil)
+
+func (w *overflow) Write(p []byte) (int, error) {
+	n, err := w.capture.Write(p)
+	if w.over {
+		select {
+		case w.told <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,5 @@
+package sandboxtest
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

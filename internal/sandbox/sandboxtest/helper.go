@@ -1,0 +1,101 @@
+package sandboxtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// HelperArg is the first argument that turns a test binary into the helper program.
+const HelperArg = "sandbox-helper"
+
+// Helper becomes the helper program when the process was started as one; it does not return then. Call it
+// first in TestMain.
+func Helper() {
+	if len(os.Args) < 3 || os.Args[1] != HelperArg {
+		return
+	}
+	os.Exit(help(os.Args[2], os.Args[3:]))
+}
+
+func help(verb string, args []string) int {
+	var err error
+	switch verb {
+	case "args":
+		err = json.NewEncoder(os.Stdout).Encode(args)
+	case "env":
+		err = json.NewEncoder(os.Stdout).Encode(os.Environ())
+	case "pwd":
+		var dir string
+		dir, err = os.Getwd()
+		fmt.Print(dir)
+	case "cat":
+		_, err = io.Copy(os.Stdout, os.Stdin)
+	case "exit":
+		n, _ := strconv.Atoi(args[0])
+		return n
+	case "stderr":
+		n, _ := strconv.Atoi(args[0])
+		fmt.Fprint(os.Stderr, strings.Repeat("x", n)+"end")
+	case "spew":
+		for line := []byte(strings.Repeat("y", 4096)); err == nil; {
+			_, err = os.Stdout.Write(line)
+		}
+	case "die":
+		return die()
+	case "read":
+		var text []byte
+		text, err = os.ReadFile(args[0])
+		_, _ = os.Stdout.Write(text)
+	case "write":
+		err = os.WriteFile(args[0], []byte("written"), 0o644)
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "sleep":
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "leave":
+		err = leave(args[0])
+	default:
+		err = fmt.Errorf("the helper knows no %q", verb)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func die() int {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	fmt.Fprintln(os.Stderr, err)
+	time.Sleep(time.Minute)
+	return 1
+}
+
+// leave starts a process that outlives this one and holds its output; with "away" in a session of its own.
+func leave(how string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, HelperArg, "stubborn")
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if how == "away" {
+		cmd.SysProcAttr = detached()
+	}
+	return cmd.Start()
+}

@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"sync"
+	"time"
+
+	"hcpx/internal/protocol"
+)
+
+// Options are what a System is made from; nothing is looked up behind them.
+type Options struct {
+	// Scratch is the directory for private directories, absolute; it is made 0700 when absent and must not
+	// lie in a tree that a command may read.
+	Scratch string
+	// Keep is how many idle launchers wait for another run of the same policy; 0 throws each away with its
+	// run, as a one-shot program wants it.
+	Keep int
+	// Now is the clock of timeouts and durations; nil is the machine's.
+	Now func() time.Time
+	// Kernel, when set, is believed instead of the probe: tests hold kernels that they do not run on.
+	Kernel *Kernel
+}
+
+// System is the sandbox of this machine: Landlock and seccomp on Linux, native where the Spec says so, and
+// a refusal everywhere else (§10.5).
+type System struct {
+	options Options
+	kernel  func() Kernel
+	zone    func() string
+	confine confiner
+}
+
+var _ Sandbox = (*System)(nil)
+
+// New makes the sandbox; it touches nothing before the first question.
+func New(o Options) *System {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &System{options: o, zone: sync.OnceValue(localZone)}
+	s.kernel = sync.OnceValue(func() Kernel {
+		if o.Kernel != nil {
+			return *o.Kernel
+		}
+		return probe()
+	})
+	s.confine.init(s)
+	return s
+}
+
+// Facts implements Sandbox.
+func (s *System) Facts() Facts { return s.kernel().facts() }
+
+// Check implements Sandbox (§6.3 step 8): the kernel first, then the network form, then programs and jail.
+func (s *System) Check(spec *Spec) *protocol.Error {
+	if spec.Native {
+		return checkNative(spec)
+	}
+	_, err := s.confine.check(spec)
+	return err
+}
+
+// Prepare implements Sandbox.
+func (s *System) Prepare(spec *Spec) (Box, *protocol.Error) {
+	if spec.Native {
+		return s.prepareNative(spec)
+	}
+	return s.confine.prepare(spec)
+}
+
+// Close ends idle launchers and removes their directories.
+func (s *System) Close() error { return s.confine.close() }
+
+// confinable is the part of a check that needs no file system: kernel and network form (§10.2, §10.5).
+func (s *System) confinable(spec *Spec) *protocol.Error {
+	if err := s.kernel().refusal(); err != nil {
+		return err
+	}
+	switch spec.Network.Mode {
+	case "", "none", "full":
+		return nil
+	case "hosts":
+		return unavailable("network-hosts", hostsMissing)
+	}
+	return unavailable("network", "The network mode "+spec.Network.Mode+" is unknown, so nothing enforces it.")
+}
+
+// limits fills in what the Spec leaves open (§10.4).
+func (l Limits) filled() Limits {
+	if l.Wall == 0 {
+		l.Wall = time.Minute
+	}
+	if l.Grace == 0 {
+		l.Grace = 2 * time.Second
+	}
+	if l.Files == 0 {
+		l.Files = 1024
+	}
+	if l.FileSize == 0 {
+		l.FileSize = 1 << 30
+	}
+	if l.Output == 0 {
+		l.Output = 8 << 20
+	}
+	return l
+}

@@ -1,0 +1,210 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"hcpx/internal/protocol"
+)
+
+// identity is what a path means to the kernel: Landlock rules are bound to it, whatever the path says later.
+type identity struct {
+	dev, ino uint64
+}
+
+// grant is one Landlock rule to be: the rights on a file or on everything beneath a directory.
+type grant struct {
+	path   string
+	rights uint64
+	id     identity
+	dir    bool
+}
+
+// world is a Spec whose every path was found. It is what check answers from and prepare builds.
+type world struct {
+	spec   *Spec
+	grants []grant // declared ones, in the order of the Spec
+	dir    string  // working directory, "" = the private HOME
+}
+
+// newWorld looks at every declared path once (§10.2). A path that is missing refuses the run; it is never
+// left out. Programs may be links: the rule holds the file at their end.
+func newWorld(spec *Spec) (*world, *protocol.Error) {
+	w := &world{spec: spec, dir: spec.Dir, grants: make([]grant, 0, 8+len(spec.Uses)+len(spec.Read)+len(spec.Write))}
+	for _, p := range append([]Program{spec.Program}, spec.Uses...) {
+		if err := w.program(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, trees := range []struct {
+		paths  []string
+		rights uint64
+	}{{spec.UseDirs, rightsExec}, {spec.Exec, rightsExec}, {spec.Read, rightsRead}, {spec.Write, rightsWrite}} {
+		for _, path := range trees.paths {
+			if err := w.tree(path, trees.rights); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, l := range spec.Links {
+		if err := w.tree(l.Target, rightsRead); err != nil {
+			return nil, err
+		}
+		if l.HomeRel != "" && !filepath.IsLocal(l.HomeRel) {
+			return nil, escape(l.HomeRel, "it is no place below the private home directory")
+		}
+	}
+	return w, w.workdir()
+}
+
+func (w *world) program(p Program) *protocol.Error {
+	var st unix.Stat_t
+	bad := func(why string) *protocol.Error {
+		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s.", p.Name, why)).
+			With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
+	}
+	switch {
+	case p.Name == "" || strings.ContainsAny(p.Name, "/\x00") || p.Name == "." || p.Name == "..":
+		return bad("its name is no file name")
+	case !filepath.IsAbs(p.Path):
+		return bad("its path is not absolute")
+	}
+	if err := unix.Stat(p.Path, &st); err != nil {
+		return bad(p.Path + " is not there (" + err.Error() + ")")
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+		return bad(p.Path + " is not an executable file")
+	}
+	w.grants = append(w.grants, grant{path: p.Path, rights: rightsProgram, id: identity{st.Dev, st.Ino}})
+	return nil
+}
+
+func (w *world) tree(path string, rights uint64) *protocol.Error {
+	if !filepath.IsAbs(path) {
+		return escape(path, "it is not absolute")
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return escape(path, "it is not there ("+err.Error()+")")
+	}
+	if path == "/" {
+		return escape(path, "the whole machine is no jail")
+	}
+	dir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if !dir {
+		rights &= rightsFile
+	}
+	w.grants = append(w.grants, grant{path: path, rights: rights, id: identity{st.Dev, st.Ino}, dir: dir})
+	return nil
+}
+
+// workdir holds the working directory inside the readable and writable trees (§10.2): its real ancestors
+// are compared by identity, so no link leads out.
+func (w *world) workdir() *protocol.Error {
+	if w.dir == "" {
+		return nil
+	}
+	if !filepath.IsAbs(w.dir) {
+		return escape(w.dir, "a working directory must be absolute")
+	}
+	for _, tree := range w.grants {
+		if tree.dir && tree.path == w.dir {
+			return nil
+		}
+	}
+	real, err := filepath.EvalSymlinks(w.dir)
+	if err != nil {
+		return escape(w.dir, "it cannot be reached ("+cause(err)+")")
+	}
+	for _, id := range ancestors(real) {
+		for _, tree := range w.grants {
+			if tree.dir && tree.id == id {
+				return nil
+			}
+		}
+	}
+	return escape(w.dir, "it lies outside every directory that the command may have")
+}
+
+// ancestors are the identities of a real path and of everything above it.
+func ancestors(path string) []identity {
+	var ids []identity
+	for {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) == nil {
+			ids = append(ids, identity{st.Dev, st.Ino})
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return ids
+		}
+		path = up
+	}
+}
+
+// apart refuses a Spec that could read the private directories of other runs.
+func (w *world) apart(scratch []identity) *protocol.Error {
+	for _, g := range w.grants {
+		for _, id := range scratch {
+			if g.dir && g.id == id {
+				return escape(g.path, "the private directories of other runs lie in it")
+			}
+		}
+	}
+	return nil
+}
+
+// escape makes the answer to a path that a command may not have (§6.3 step 8).
+func escape(path, why string) *protocol.Error {
+	return protocol.Fail(protocol.JailEscape, fmt.Sprintf("%s cannot be in the jail: %s.", path, why)).
+		With("path", path).WithHint("hcpx exec --plan shows the command's whole world")
+}
+
+// cause is the kernel's own word for a failure, without the path that the sentence already has.
+func cause(err error) string {
+	var no unix.Errno
+	if errors.As(err, &no) {
+		return no.Error()
+	}
+	return err.Error()
+}
+
+// mode is the network mode; a Spec that names none has no network.
+func (w *world) mode() string {
+	if w.spec.Network.Mode == "" {
+		return "none"
+	}
+	return w.spec.Network.Mode
+}
+
+// key names the policy: everything that a launcher's thread has entered and its private directory holds.
+// A path that means another file now gives another key.
+func (w *world) key() string {
+	var b strings.Builder
+	b.WriteString(w.mode())
+	for _, g := range w.grants {
+		fmt.Fprintf(&b, "\x00%s\x00%x\x00%x:%x", g.path, g.rights, g.id.dev, g.id.ino)
+	}
+	for _, p := range append([]Program{w.spec.Program}, w.spec.Uses...) {
+		b.WriteString("\x00" + p.Name)
+	}
+	for _, l := range w.spec.Links {
+		b.WriteString("\x00" + l.HomeRel)
+	}
+	return b.String()
+}
+
+// writable are the trees in which the broker may change metadata.
+func writable(grants []grant) []grant {
+	var trees []grant
+	for _, g := range grants {
+		if g.rights&unix.LANDLOCK_ACCESS_FS_WRITE_FILE != 0 {
+			trees = append(trees, g)
+		}
+	}
+	return trees
+}
