@@ -1,0 +1,200 @@
+// Package composite is §3.5: a command made of steps, each of which computes a value with jq or calls a
+// command of this or another pack. It compiles and checks the steps, runs them in order, and says which
+// one failed and what was already done.
+//
+// A composite lends no rights: every call goes through Run.Sub, which is the whole pipeline again, as the
+// same Principal. Bounds on one expression are 1 s and 1 MiB; clock, environment, input and imports are
+// closed. A nested composite is bounded by the pipeline at step 3.
+//
+// Numbers: whatever an expression passes on keeps its text, whole numbers of any size are computed exactly,
+// and decimals that an expression computes with are doubles, as in jq. A value that is no JSON number
+// (infinite, nan) fails its step instead of becoming null.
+//
+// How this runtime reads what §3.5 leaves open: without output, the result is the object of all steps; when
+// is false for null and false; a value step may have when too; args must give an object.
+package composite
+
+import (
+	"fmt"
+	"slices"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/manifest"
+	"hcpx/internal/protocol"
+)
+
+// maxSteps bounds one composite (§3.5).
+const maxSteps = 64
+
+// Adapter compiles composite commands. It holds nothing but the bounds of an expression.
+type Adapter struct{ bounds bounds }
+
+// New makes the adapter.
+func New() *Adapter { return &Adapter{bounds: limits()} }
+
+var (
+	_ adapter.Adapter = (*Adapter)(nil)
+	_ adapter.Command = (*command)(nil)
+)
+
+// command is one compiled composite; it is not changed after Compile.
+type command struct {
+	steps  []step
+	output *expression // nil = the object of all steps
+	bounds bounds
+}
+
+// step is one compiled step: a value, or a call when verb is set.
+type step struct {
+	adapter.Step
+	value *expression
+	args  *expression // nil = {}
+	when  *expression // nil = always
+}
+
+// compiler collects the issues of one command.
+type compiler struct {
+	pack   string
+	issues []protocol.Issue
+}
+
+func (c *compiler) report(at adapter.Place, code protocol.IssueCode, format string, a ...any) {
+	c.issues = append(c.issues, at.Issue(code, fmt.Sprintf(format, a...)))
+}
+
+// Compile reads steps and output of the command (§3.5). Whether the called commands exist is asked by
+// Check and by step 3.
+func (a *Adapter) Compile(m *manifest.Manifest, cmd *manifest.Command) (adapter.Command, []protocol.Issue) {
+	if cmd.Node == nil || cmd.Node.Kind != jsondoc.Object {
+		return nil, nil // manifest.schema
+	}
+	at, c, out := adapter.CommandPlace(m, cmd), &compiler{pack: m.ID}, &command{bounds: a.bounds}
+	list := cmd.Node.Get("steps")
+	place := at.Member(cmd.Node, "steps")
+	switch {
+	case list == nil || list.Kind != jsondoc.Array || len(list.Items) == 0:
+		c.report(place, "manifest.schema", "A composite command needs steps, an array of objects.")
+	case len(list.Items) > maxSteps:
+		c.report(place, "manifest.schema", "A composite has at most %d steps.", maxSteps)
+	default:
+		seen := map[string]bool{}
+		for i, n := range list.Items {
+			s := c.step(place.Item(list, i), n)
+			if s.ID != "" && seen[s.ID] {
+				c.report(place.Item(list, i).Member(n, "id"), "manifest.schema", "Two steps have the id %q.", s.ID)
+			}
+			seen[s.ID] = true
+			out.steps = append(out.steps, s)
+		}
+	}
+	out.output = c.expression(at, cmd.Node, "output")
+	if protocol.HasErrors(c.issues) {
+		return nil, c.issues
+	}
+	return out, c.issues
+}
+
+// step reads one step: id, and either value, or verb with pack and args; both may have when.
+func (c *compiler) step(at adapter.Place, n *jsondoc.Node) step {
+	var s step
+	if n.Kind != jsondoc.Object {
+		c.report(at, "manifest.schema", "A step is an object.")
+		return s
+	}
+	if s.ID = c.literal(at, n, "id"); !identifier(s.ID) {
+		c.report(at.Member(n, "id"), "manifest.schema", "A step needs an id of letters, digits, _ and -, at most 64, that begins with a letter or _.")
+	}
+	call := n.Has("verb")
+	if call == n.Has("value") {
+		c.report(at, "manifest.schema", "A step has either a value or a verb.")
+		return s
+	}
+	known := []string{"id", "when", "value"}
+	if call {
+		known = []string{"id", "when", "pack", "verb", "args"}
+		s.Pack, s.Verb = c.pack, c.literal(at, n, "verb")
+		if n.Has("pack") {
+			s.Pack = c.literal(at, n, "pack")
+		}
+		s.args = c.expression(at, n, "args")
+	} else {
+		s.value = c.expression(at, n, "value")
+	}
+	s.when = c.expression(at, n, "when")
+	c.unknown(at, n, known)
+	return s
+}
+
+// literal reads a member that is a plain string, never an expression.
+func (c *compiler) literal(at adapter.Place, n *jsondoc.Node, key string) string {
+	v := n.Get(key)
+	if v == nil || v.Kind != jsondoc.String || v.Text == "" {
+		c.report(at.Member(n, key), "manifest.schema", "%s of a step is a string.", key)
+		return ""
+	}
+	return v.Text
+}
+
+// expression compiles a member that is a jq expression; nil when it is absent or wrong.
+func (c *compiler) expression(at adapter.Place, n *jsondoc.Node, key string) *expression {
+	v := n.Get(key)
+	if v == nil {
+		return nil
+	}
+	if v.Kind != jsondoc.String {
+		c.report(at.Member(n, key), "manifest.schema", "%s is a jq expression in a string.", key)
+		return nil
+	}
+	e, err := compile(v.Text)
+	if err != nil {
+		c.report(at.Member(n, key), "composite.expression", "The expression does not compile: %s.", err)
+		return nil
+	}
+	return e
+}
+
+// unknown warns of members that a step does not have; must_understand is what makes one count (§13.2).
+func (c *compiler) unknown(at adapter.Place, n *jsondoc.Node, known []string) {
+	for _, m := range n.Members {
+		if !slices.Contains(known, m.Key) {
+			c.report(at.Key(n, m.Key), "manifest.unknown-field", "Such a step has no member %q, and it is ignored.", m.Key)
+		}
+	}
+}
+
+// identifier is the form of a step's id.
+func identifier(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i, r := range s {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return false
+		}
+	}
+	return true
+}
+
+// Supported is always nil: whether the steps resolve is asked at step 3 with Steps.
+func (c *command) Supported() *protocol.Error { return nil }
+
+// Steps lists the calls in order, each with its pack.
+func (c *command) Steps() []adapter.Step {
+	var out []adapter.Step
+	for _, s := range c.steps {
+		if s.Verb != "" {
+			out = append(out, s.Step)
+		}
+	}
+	return out
+}
+
+// Render has nothing to render: the arguments are what the steps see.
+func (c *command) Render(args *jsondoc.Node) (*adapter.Call, []protocol.Violation) {
+	return &adapter.Call{Args: args}, nil
+}
+
+// Spec is always nil: a composite starts no process of its own.
+func (c *command) Spec(*adapter.Call) *adapter.Need { return nil }
