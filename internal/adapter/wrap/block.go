@@ -198,11 +198,14 @@ func interpreters(line string) []string {
 // names says whether bin or uses let a program run: by its path, its name, or a directory around it.
 func (b *block) names(program string) bool {
 	for _, name := range append([]string{b.Bin}, b.Uses...) {
-		dir := strings.HasPrefix(name, "/") && strings.HasSuffix(name, "/")
-		if name == program || name == path.Base(program) || (dir && strings.HasPrefix(program, name)) {
+		switch {
+		case name == program || name == path.Base(program):
 			return true
-		}
-		if path.Base(name) == program { // uses names the path, env the name
+		case strings.HasSuffix(name, "/"):
+			if strings.HasPrefix(program, name) {
+				return true
+			}
+		case path.Base(name) == program: // uses names the path, env the name
 			return true
 		}
 	}
@@ -212,7 +215,7 @@ func (b *block) names(program string) bool {
 // outside checks reads (§10.2).
 func (b *block) outside() {
 	for i, p := range b.Reads {
-		if why := Closed(p); why != "" {
+		if why := ClosedRead(p); why != "" {
 			b.report(b.item("reads", i), "wrap.reads", "reads can't open %q: %s.", p, why)
 		}
 	}

@@ -72,7 +72,7 @@ func Test_10_2_Reads(t *testing.T) {
 		"~/.gitconfig", "~/.config/git/config", "~/.config/acme/config.toml", "~/.cache/x/", "/usr/share/zoneinfo", "/etc/ssl/certs", "/etc/gitconfig",
 		"/opt/acme", "~/.sshx", "/home/ada/.gitconfig", "/srv", "~/..x", "/var/lib/acme",
 	} {
-		if why := Closed(open); why != "" {
+		if why := ClosedRead(open); why != "" {
 			t.Errorf("%s: %s", open, why)
 		}
 	}
@@ -82,7 +82,7 @@ func Test_10_2_Reads(t *testing.T) {
 		"~/.hcp", "~/.hcp/state.json", "~/.config/hcpx/audit.key", "/home", "/home/ada", "/home/ada/.ssh", "/home/ada/.config", "/root", "/root/.aws", "/Users/ada/.kube",
 		"/proc", "/proc/self/environ", "/etc/shadow", "/run/user/1000", "/run", "/var", "relative", "./x", "../x", "~/../x", "~/./x", "~//x", "/a/../b", "/a//b", "//", "~root/x", "/a\n", "~/..",
 	} {
-		if Closed(closed) == "" {
+		if ClosedRead(closed) == "" {
 			t.Errorf("%q is open", closed)
 		}
 	}

@@ -21,11 +21,11 @@ func systemStores() []string {
 	}
 }
 
-// Closed says why §10.2 never lets an entry of reads be opened; "" when an operator may allow it. An entry
+// ClosedRead says why §10.2 never lets an entry of reads be opened; "" when an operator may allow it. An entry
 // is a plain absolute path, or one below ~; a store of credentials, what lies in one, and every directory
 // above one is closed. It judges the path as written; whoever opens it judges the resolved one again, with
 // the real home directory as ~.
-func Closed(entry string) string {
+func ClosedRead(entry string) string {
 	p := strings.TrimSuffix(entry, "/")
 	rel, home := strings.CutPrefix(p, "~/")
 	switch {

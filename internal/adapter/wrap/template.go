@@ -83,12 +83,12 @@ func (c *compiler) element(at adapter.Place, n *jsondoc.Node, s scope) element {
 		return element{form: text, parts: c.text(at, n.Text, s)}
 	case n.Kind == jsondoc.Array:
 		return element{form: group, body: c.list(at, n, s)}
-	case n.Kind == jsondoc.Object && n.Has("if"):
+	case n.Has("if") && !n.Has("each"):
 		return c.branch(at, n, s)
-	case n.Kind == jsondoc.Object && n.Has("each"):
+	case n.Has("each") && !n.Has("if"):
 		return c.each(at, n, s)
 	}
-	c.report(at, "manifest.schema", "An element of an argv template is a string, an array, or an object with if or each.")
+	c.report(at, "manifest.schema", "An element of an argv template is a string, an array, or an object with either if or each.")
 	return element{}
 }
 

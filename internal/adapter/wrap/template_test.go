@@ -219,6 +219,7 @@ func Test_3_3_Issues(t *testing.T) {
 		"argv is a string":            {`"argv":"log"`, "manifest.schema", "/verbs/run/argv"},
 		"an element is a number":      {`"argv":["a",5]`, "manifest.schema", "/verbs/run/argv/1"},
 		"an object of neither form":   {`"argv":[{}]`, "manifest.schema", "/verbs/run/argv/0"},
+		"an object of both forms":     {`"argv":[{"if":"b","each":"t","then":[],"argv":[]}]`, "manifest.schema", "/verbs/run/argv/0"},
 		"if without then":             {`"argv":[{"if":"b"}]`, "manifest.schema", "/verbs/run/argv/0"},
 		"if is no name":               {`"argv":[{"if":true,"then":[]}]`, "manifest.schema", "/verbs/run/argv/0/if"},
 		"each without argv":           {`"argv":[{"each":"t"}]`, "manifest.schema", "/verbs/run/argv/0"},
