@@ -130,6 +130,9 @@ func simpleInteger(literal string) bool {
 
 // Compare orders two numbers by value, exactly: -1, 0 or 1.
 func Compare(a, b string) int {
+	if simpleInteger(a) && simpleInteger(b) {
+		return compareIntegers(a, b)
+	}
 	x, y := decimalOf(a), decimalOf(b)
 	if x.sign() != y.sign() {
 		return big.NewInt(int64(x.sign())).Cmp(big.NewInt(int64(y.sign())))
@@ -139,6 +142,30 @@ func Compare(a, b string) int {
 		return -order
 	}
 	return order
+}
+
+// compareIntegers orders whole numbers without leading zeros by length, then by digits.
+func compareIntegers(a, b string) int {
+	x, xNegative := strings.CutPrefix(a, "-")
+	y, yNegative := strings.CutPrefix(b, "-")
+	if xNegative != yNegative {
+		if xNegative {
+			return -1
+		}
+		return 1
+	}
+	order := len(x) - len(y)
+	if order == 0 {
+		order = strings.Compare(x, y)
+	}
+	switch {
+	case order == 0:
+		return 0
+	case order > 0 != xNegative:
+		return 1
+	default:
+		return -1
+	}
 }
 
 func (d decimal) sign() int {

@@ -23,7 +23,10 @@ func (e *Entry) RedactResult(v *jsondoc.Node) *jsondoc.Node {
 }
 
 func redact(v *jsondoc.Node, tokens []string) *jsondoc.Node {
-	if v == nil || len(tokens) == 0 {
+	if v == nil {
+		return nil
+	}
+	if len(tokens) == 0 {
 		return jsondoc.Str(Redacted)
 	}
 	child := v.Child(tokens[0])
