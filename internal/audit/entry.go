@@ -1,6 +1,15 @@
 // Package audit keeps the hash-chained record of §15.4: append-only NDJSON segments, each entry with the
 // hash of the one before, and a signed head kept apart. A run has two entries, intent and outcome, linked
 // by id; a denial one; a state-changing command one; reading ones none.
+//
+// Nouns: Entry, Head (the signed end of the chain), Segment (one file), Report (what Verify found).
+// Order of an append, under the lock of audit/head: one write(2) of the entry, fsync if durable, the head
+// over it. So a crash leaves at most an entry beyond the head, or a torn last line: the first is taken in
+// by the next append, which says so; after the second a new segment begins with a break entry that names
+// it. Whatever else does not fit the head is never covered up: a break entry says so for good.
+//
+// The chain shows what was changed, removed, reordered or cut off; who can read the key can forge it all,
+// so only a head kept elsewhere stops the owner of the files.
 package audit
 
 import "encoding/json"
@@ -11,6 +20,7 @@ const (
 	Outcome = "outcome" // what the run gave
 	Denial  = "denial"  // refused at steps 1 to 8
 	Change  = "change"  // a state-changing command: install, grant, allow, …
+	Break   = "break"   // written by Append itself where it found something that does not fit the head
 )
 
 // Entry is one audit entry. Seq, Time and Prev are filled by Append; Args are redacted by whoever
@@ -41,6 +51,7 @@ type Entry struct {
 	Sandbox    json.RawMessage `json:"sandbox,omitempty"` // the sandbox report of the run
 	Act        string          `json:"act,omitempty"`     // Change: the command, e.g. "grant"
 	Detail     json.RawMessage `json:"detail,omitempty"`  // Change: what changed; Outcome: steps, replaced
+	Adopted    uint64          `json:"adopted,omitempty"` // entries before this one that a crash left beyond the head
 	Prev       string          `json:"prev"`              // hex SHA-256 of the entry before, as its line's bytes without LF
 }
 

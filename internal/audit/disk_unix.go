@@ -1,0 +1,47 @@
+//go:build unix
+
+package audit
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lock waits for the lock of an open file; the kernel frees it when the process dies or closes it.
+func lock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+const (
+	exclusive = syscall.LOCK_EX
+	shared    = syscall.LOCK_SH
+	free      = syscall.LOCK_UN
+)
+
+// syncDir makes names in a directory durable.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// makeDir makes a directory, 0700, and its name durable.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}

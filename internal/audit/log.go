@@ -1,0 +1,307 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// batch is how many entries that need not be durable may wait for the next fsync.
+const batch = 64
+
+const defaultSegmentBytes = 8 << 20
+
+// Config names an audit.
+type Config struct {
+	Dir          string           // $HCP_HOME/audit
+	KeyPath      string           // ${XDG_CONFIG_HOME:-~/.config}/hcpx/audit.key
+	Now          func() time.Time // used by Append only
+	SegmentBytes int64            // a segment that would grow past this is followed by the next; 0 = 8 MiB
+}
+
+// FileLog is the Log on disk. It opens and creates nothing before the first Append, and may be used by
+// several goroutines; other processes may append to the same files.
+type FileLog struct {
+	cfg   Config
+	mu    sync.Mutex
+	key   ed25519.PrivateKey
+	head  *os.File // audit/head, whose lock is the lock of the audit
+	seg   *os.File // the segment written last
+	segNo int
+	known []byte // the head's bytes as last checked or written by this process
+	last  Head   // what they say
+}
+
+var _ Log = (*FileLog)(nil)
+
+// Open names the log.
+func Open(cfg Config) *FileLog {
+	if cfg.SegmentBytes <= 0 {
+		cfg.SegmentBytes = defaultSegmentBytes
+	}
+	return &FileLog{cfg: cfg}
+}
+
+// Close gives the files back. The log may be used again.
+func (l *FileLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.closeHead(), l.closeSegment())
+}
+
+func (l *FileLog) closeHead() (err error) {
+	if l.head != nil {
+		err = l.head.Close()
+	}
+	l.head, l.known = nil, nil
+	return err
+}
+
+func (l *FileLog) closeSegment() (err error) {
+	if l.seg != nil {
+		err = l.seg.Close()
+	}
+	l.seg, l.segNo = nil, 0
+	return err
+}
+
+// Append writes one entry and moves the head over it (§15.4). A durable one is on disk, entry and head,
+// when Append returns; others are at the next durable one, when their segment ends, or after 64. On an
+// error the entry does not count, and nothing may run.
+func (l *FileLog) Append(e Entry, durable bool) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.acquire(); err != nil {
+		return fmt.Errorf("the audit can't be written: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock(l.head, free)) }()
+	end, err := l.end()
+	if err == nil {
+		err = l.write(end, &e, durable)
+	}
+	if err != nil {
+		return fmt.Errorf("the audit can't be written: %w", err)
+	}
+	return nil
+}
+
+// acquire opens the head file and locks it. A head file that was replaced meanwhile is opened again.
+func (l *FileLog) acquire() error {
+	path := filepath.Join(l.cfg.Dir, "head")
+	for {
+		if l.head == nil {
+			if err := l.open(path); err != nil {
+				return err
+			}
+		}
+		if err := lock(l.head, exclusive); err != nil {
+			return err
+		}
+		mine, err := l.head.Stat()
+		if err != nil {
+			return err
+		}
+		if named, err := os.Stat(path); err == nil && os.SameFile(mine, named) {
+			return nil
+		}
+		if err := l.closeHead(); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *FileLog) open(path string) (err error) {
+	if err := makeDir(l.cfg.Dir); err != nil {
+		return err
+	}
+	if l.key == nil {
+		if l.key, err = makeKey(l.cfg.KeyPath); err != nil {
+			return err
+		}
+	}
+	l.head, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	return err
+}
+
+// position is where the next entry goes.
+type position struct {
+	Head
+	adopted uint64
+}
+
+// end finds where to continue: at the head, if the files end where it says; else what lies there is
+// looked at, and what does not fit is recorded.
+func (l *FileLog) end() (position, error) {
+	text, err := readAll(l.head)
+	if err != nil {
+		return position{}, err
+	}
+	if !bytes.Equal(text, l.known) || len(text) == 0 {
+		l.known = nil
+		l.last, err = l.check(text)
+		if errors.Is(err, ErrHead) {
+			return l.recover(nil, text)
+		}
+		if err != nil {
+			return position{}, err
+		}
+		if len(text) > 0 {
+			l.known = text
+		}
+	}
+	if l.fits(l.last) {
+		return position{Head: l.last}, nil
+	}
+	return l.recover(&l.last, text)
+}
+
+// check decodes a head; for an audit that never was it makes the first one, so that from the first entry
+// on a missing head is a sign of something.
+func (l *FileLog) check(text []byte) (Head, error) {
+	if len(text) > 0 {
+		return decodeHead(text, l.key)
+	}
+	segs, err := segments(l.cfg.Dir)
+	if err != nil || len(segs) > 0 {
+		return Head{}, errors.Join(err, ErrHead)
+	}
+	first := Head{Hash: zeroHash, Segment: 1, Time: l.now()}
+	if err := l.sign(first, true); err != nil {
+		return Head{}, err
+	}
+	return l.last, syncDir(l.cfg.Dir)
+}
+
+func (l *FileLog) now() string { return l.cfg.Now().UTC().Format(time.RFC3339Nano) }
+
+// fits says whether the files end exactly where the head says.
+func (l *FileLog) fits(h Head) bool {
+	info, err := os.Stat(segmentPath(l.cfg.Dir, h.Segment))
+	if errors.Is(err, os.ErrNotExist) {
+		return h.Size == 0
+	}
+	if err != nil || info.Size() != h.Size {
+		return false
+	}
+	if l.segNo == h.Segment && l.seg != nil {
+		if mine, err := l.seg.Stat(); err != nil || !os.SameFile(mine, info) {
+			l.segNo = 0 // replaced by another file: open it again
+		}
+	}
+	_, err = os.Lstat(segmentPath(l.cfg.Dir, h.Segment+1))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// write adds one entry at a position, with one write(2). Whatever fails, the segment is cut back, so
+// that an entry whose Append failed is not in the chain.
+func (l *FileLog) write(at position, e *Entry, durable bool) error {
+	e.Seq, e.Time, e.Prev, e.Adopted = at.Seq+1, l.now(), at.Hash, at.adopted
+	text, err := encodeEntry(e)
+	if err != nil {
+		return err
+	}
+	next := at.Head
+	fresh := next.Size == 0
+	if !fresh && next.Size+int64(len(text)) > l.cfg.SegmentBytes {
+		if err := l.finish(next.Segment); err != nil {
+			return err
+		}
+		next.Segment, next.Size, fresh = next.Segment+1, 0, true
+		next.Synced = at.Seq
+	}
+	if err := l.use(next.Segment); err != nil {
+		return err
+	}
+	start := next.Size
+	next.Seq, next.Size, next.Time = e.Seq, start+int64(len(text)), e.Time
+	next.Hash = line{raw: text[:len(text)-1]}.hash()
+	durable = durable || next.Seq-next.Synced >= batch
+	if durable {
+		next.Synced = next.Seq
+	}
+	if err := l.put(text, durable, fresh); err != nil {
+		return errors.Join(err, l.seg.Truncate(start))
+	}
+	if err := l.sign(next, durable); err != nil {
+		return errors.Join(err, l.seg.Truncate(start))
+	}
+	return nil
+}
+
+func (l *FileLog) put(text []byte, durable, fresh bool) error {
+	if _, err := l.seg.Write(text); err != nil {
+		return err
+	}
+	if !durable {
+		return nil
+	}
+	if err := l.seg.Sync(); err != nil {
+		return err
+	}
+	if fresh {
+		return syncDir(l.cfg.Dir)
+	}
+	return nil
+}
+
+// sign writes the head in place: one short write that replaces all of it.
+func (l *FileLog) sign(h Head, durable bool) error {
+	text, err := encodeHead(h, l.key)
+	if err != nil {
+		return err
+	}
+	l.known = nil
+	if _, err := l.head.WriteAt(text, 0); err != nil {
+		return err
+	}
+	if durable {
+		if err := l.head.Sync(); err != nil {
+			return err
+		}
+	}
+	l.known, l.last = text, h
+	return nil
+}
+
+// use opens the segment for appending.
+func (l *FileLog) use(no int) error {
+	if l.seg != nil && l.segNo == no {
+		return nil
+	}
+	if err := l.closeSegment(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(segmentPath(l.cfg.Dir, no), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	l.seg, l.segNo = f, no
+	return nil
+}
+
+// finish makes a segment durable before the next one begins.
+func (l *FileLog) finish(no int) error {
+	if err := l.use(no); err != nil {
+		return err
+	}
+	return errors.Join(l.seg.Sync(), syncDir(l.cfg.Dir))
+}
+
+func encodeEntry(e *Entry) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, err
+	}
+	if b.Len() > maxLine {
+		return nil, fmt.Errorf("the entry is longer than %d bytes", maxLine)
+	}
+	return b.Bytes(), nil
+}
