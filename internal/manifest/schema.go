@@ -139,21 +139,26 @@ func (s *Schema) Defaults(args *jsondoc.Node) *jsondoc.Node {
 	if args == nil {
 		args = jsondoc.Obj()
 	}
-	return s.rule.defaults(args, 0)
+	left := maxDefaults
+	return s.rule.defaults(args, &left)
 }
 
-func (r *rule) defaults(v *jsondoc.Node, level int) *jsondoc.Node {
-	if v.Kind != jsondoc.Object || level > jsondoc.DefaultDepth {
+// maxDefaults bounds what is filled in: a schema that holds itself may have defaults without end.
+const maxDefaults = 1000
+
+func (r *rule) defaults(v *jsondoc.Node, left *int) *jsondoc.Node {
+	if v.Kind != jsondoc.Object {
 		return v
 	}
 	for _, p := range r.declared() {
 		value := v.Get(p.name)
 		if value == nil {
-			if value = p.rule.initial(); value == nil {
+			if value = p.rule.initial(); value == nil || *left == 0 {
 				continue
 			}
+			*left--
 		}
-		if filled := p.rule.defaults(value, level+1); filled != v.Get(p.name) {
+		if filled := p.rule.defaults(value, left); filled != v.Get(p.name) {
 			v = v.With(p.name, filled)
 		}
 	}
