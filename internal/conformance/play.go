@@ -1,0 +1,246 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hcpx/internal/protocol"
+)
+
+// play is one vector while it runs.
+type play struct {
+	ctx     context.Context
+	rt      Runtime
+	vector  Vector
+	dir     string // the vector's own directory
+	packs   string // the latest copies of gold packs
+	copies  int
+	session protocol.Session
+	seen    Trace // what the last "ran" had seen
+	update  bool
+}
+
+func (p *play) prepare() error {
+	work := filepath.Join(p.dir, "work")
+	p.session = protocol.Session{
+		ID: "default", Principal: "human:ada", Tenant: "local", Dir: work, Workspace: work, How: "vector",
+	}
+	return os.Mkdir(work, 0o700)
+}
+
+// do runs one line of a script. The commands:
+//
+//	gold ID…                     fresh copies of gold packs; the commands below work on the latest copies
+//	merge ID/FILE JSON           change a JSON file (null removes a member)
+//	put ID/FILE NAME             write a file of the archive; append ID/FILE TEXT adds a line
+//	remove ID/FILE               chmod ID/FILE MODE · link ID/FILE TARGET
+//	lint ID… [: CODE…]           the errors found, "clean" when there are not even warnings
+//	as PRINCIPAL · session ID · project NAME|-
+//	install [--bare] ID… [: CODE] and activate, connect, deactivate, disconnect, uninstall, allow
+//	grant JSON [: CODE]
+//	exec FILE WANT · plan FILE WANT · availability WANT [ID…]
+//	ran nothing | NAME=N…        what the doors did since the last "ran"
+func (p *play) do(l Line) error {
+	args := l.Words[1:]
+	switch l.Words[0] {
+	case "gold":
+		return p.gold(args)
+	case "merge", "put", "append", "remove", "chmod", "link":
+		return p.change(l)
+	case "lint":
+		return p.lint(args)
+	case "as", "session", "project":
+		return p.become(l.Words[0], args)
+	case "exec", "plan":
+		return p.exec(l.Words[0], args)
+	case "availability":
+		return p.availability(args)
+	case "ran":
+		return p.ran(args)
+	case "grant":
+		text := strings.TrimSpace(strings.Join(args, " "))
+		text, want, _ := strings.Cut(text, " : ")
+		return expect(p.rt.Grant(p.session, []byte(text)), strings.TrimSpace(want))
+	default:
+		return p.stage(l.Words[0], args)
+	}
+}
+
+// stage runs a stage of §11.1 or allow, and compares its refusal.
+func (p *play) stage(name string, args []string) error {
+	ids, want := cutWant(args)
+	bare := len(ids) > 0 && ids[0] == "--bare"
+	if bare {
+		ids = ids[1:]
+	}
+	if len(ids) == 0 {
+		return errors.New("names no pack")
+	}
+	var err *protocol.Error
+	switch name {
+	case "install":
+		err = p.rt.Install(p.session, p.paths(ids), !bare)
+	case "activate":
+		err = p.rt.Activate(p.session, ids)
+	case "deactivate":
+		err = p.rt.Deactivate(p.session, ids)
+	case "connect":
+		err = p.rt.Connect(p.session, ids[0])
+	case "disconnect":
+		err = p.rt.Disconnect(p.session, ids[0])
+	case "uninstall":
+		err = p.rt.Uninstall(p.session, ids[0])
+	case "allow":
+		err = p.rt.Allow(p.session, ids)
+	default:
+		return errors.New("is no command of a script")
+	}
+	return expect(err, strings.Join(want, " "))
+}
+
+// cutWant splits "a b : CODE".
+func cutWant(args []string) (before, after []string) {
+	if i := slices.Index(args, ":"); i >= 0 {
+		return args[:i], args[i+1:]
+	}
+	return args, nil
+}
+
+func expect(err *protocol.Error, want string) error {
+	got := ""
+	if err != nil {
+		got = string(err.Code)
+	}
+	switch {
+	case got == want:
+		return nil
+	case got == "":
+		return fmt.Errorf("was done; want %s", want)
+	case want == "":
+		return fmt.Errorf("was refused: %w", err)
+	default:
+		return fmt.Errorf("was refused with %s; want %s", got, want)
+	}
+}
+
+func (p *play) become(what string, args []string) error {
+	if len(args) != 1 {
+		return errors.New("takes one word")
+	}
+	switch what {
+	case "as":
+		p.session.Principal = protocol.Principal(args[0])
+	case "session":
+		p.session.ID = args[0]
+	case "project":
+		p.session.Project = strings.TrimPrefix(args[0], "-")
+	}
+	return nil
+}
+
+func (p *play) lint(args []string) error {
+	ids, want := cutWant(args)
+	issues := p.rt.Lint(p.paths(ids))
+	var errs, all []string
+	for _, i := range issues {
+		all = append(all, string(i.Code))
+		if i.Severity == protocol.SeverityError {
+			errs = append(errs, string(i.Code))
+		}
+		if i.File == "" && i.Code != "pack.unreadable" || i.Line < 1 || i.Column < 1 || i.Message == "" || i.Section == "" {
+			return fmt.Errorf("%s has no place, section or message", i.Code)
+		}
+	}
+	got := errs
+	if slices.Equal(want, []string{"clean"}) {
+		want, got = nil, all
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		return fmt.Errorf("found %q; want %q", got, want)
+	}
+	return nil
+}
+
+// exec sends an envelope and compares the Result (§6.2): exactly its members, the code and the step; of the
+// details only those that the wanted answer names.
+func (p *play) exec(how string, args []string) error {
+	if len(args) != 2 {
+		return errors.New("takes an envelope and the wanted answer")
+	}
+	envelope, ok := p.vector.file(args[0])
+	if !ok {
+		return fmt.Errorf("the vector has no file %s", args[0])
+	}
+	envelope = bytes.TrimRight(envelope, "\n")
+	var r protocol.Result
+	if how == "plan" {
+		r = p.rt.Plan(p.ctx, p.session, envelope)
+	} else {
+		r = p.rt.Exec(p.ctx, p.session, envelope)
+	}
+	if err := wellFormed(r); err != nil {
+		return err
+	}
+	got, err := resultNode(r)
+	if err != nil {
+		return err
+	}
+	return p.compare(args[1], got)
+}
+
+func (p *play) availability(args []string) error {
+	if len(args) == 0 {
+		return errors.New("takes the wanted answer")
+	}
+	src, failure := p.rt.Availability(p.session, args[1:])
+	if failure != nil {
+		return failure
+	}
+	got, err := parseJSON(src)
+	if err != nil {
+		return err
+	}
+	return p.compare(args[0], got)
+}
+
+// ran compares what the doors did since the last time.
+func (p *play) ran(args []string) error {
+	now := p.rt.Trace()
+	did := map[string]int{
+		"minted": now.Minted - p.seen.Minted, "spawned": now.Spawned - p.seen.Spawned,
+		"intents": now.Intents - p.seen.Intents, "outcomes": now.Outcomes - p.seen.Outcomes,
+		"denials": now.Denials - p.seen.Denials,
+	}
+	p.seen = now
+	if slices.Equal(args, []string{"nothing"}) {
+		args = []string{"minted=0", "spawned=0", "intents=0", "outcomes=0"}
+	}
+	for _, a := range args {
+		name, value, _ := strings.Cut(a, "=")
+		want, err := strconv.Atoi(value)
+		got, ok := did[name]
+		if err != nil || !ok {
+			return fmt.Errorf("%s is nothing that is counted", a)
+		}
+		if got != want {
+			return fmt.Errorf("%s %d; want %d", name, got, want)
+		}
+	}
+	return nil
+}
+
+func (p *play) paths(ids []string) []string {
+	dirs := make([]string, len(ids))
+	for i, id := range ids {
+		dirs[i] = filepath.Join(p.packs, id)
+	}
+	return dirs
+}
