@@ -136,22 +136,6 @@ func Intact(dir string, r Record) error {
 	return nil
 }
 
-// Settle is Intact with a newer record: what was too young when it was sealed is proved by stat from then
-// on. A process that runs many commands, or a stage after install, keeps it in the old one's place.
-func Settle(dir string, r Record, now time.Time) (Record, error) {
-	if err := Intact(dir, r); err != nil {
-		return r, err
-	}
-	newer, err := Seal(dir, now)
-	if err != nil {
-		return r, unreadable(".", err)
-	}
-	if newer.Digest != r.Digest {
-		return r, &Tampered{".", "changed while it was checked"}
-	}
-	return newer, nil
-}
-
 // listed says whether a directory holds nothing that was not recorded. What is missing is found by itself.
 func (r Record) listed(dir, name string) error {
 	full := dir + "/" + name

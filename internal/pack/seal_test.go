@@ -148,21 +148,6 @@ func Test_2_4_SealHasStampsOfEveryFileAndDirectory(t *testing.T) {
 	}
 }
 
-func Test_2_4_SettledRecordIsProvedByStat(t *testing.T) {
-	dir := onDisk(t)
-	r, err := Seal(dir, time.Now())
-	must(t, err)
-	newer, err := Settle(dir, r, time.Now().Add(time.Hour))
-	must(t, err)
-	if !r.Stamps["HARNESS.md"].Young || newer.Stamps["HARNESS.md"].Young || newer.Dirs["."].Young || newer.Digest != r.Digest {
-		t.Errorf("%+v", newer)
-	}
-	must(t, os.WriteFile(dir+"/HARNESS.md", nil, 0o644))
-	if _, err := Settle(dir, r, time.Now()); err == nil {
-		t.Error("a changed pack was settled")
-	}
-}
-
 // BenchmarkIntact is the cost of §2.4 on the path of an exec, settled (stat) and young (hash).
 func BenchmarkIntact(b *testing.B) {
 	for name, after := range map[string]time.Duration{"young": 0, "settled": time.Hour} {

@@ -1,0 +1,187 @@
+package lint
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/manifest"
+	"hcpx/internal/pack"
+	"hcpx/internal/policy"
+	"hcpx/internal/protocol"
+)
+
+// declared are the members of one map of commands or triggers, whatever their values look like: a broken
+// entry is declared all the same.
+func declared(root *jsondoc.Node, kind string) []jsondoc.Member {
+	if n := root.Get(kind); n != nil && n.Kind == jsondoc.Object {
+		return n.Members
+	}
+	return nil
+}
+
+// at is an issue at an offset of a JSON file.
+func at(code protocol.IssueCode, file string, src []byte, offset int, pointer, message string) protocol.Issue {
+	i := protocol.NewIssue(code, file, message)
+	i.Line, i.Column = jsondoc.Place(src, offset)
+	i.Pointer = pointer
+	return i
+}
+
+// manifest warns of what is missing around the commands: examples (§3.2), the rest of the setup family
+// (HCP-12.1-8), the directory's name (§2.2).
+func (j *judge) manifest() {
+	m := j.Manifest
+	for _, c := range m.Commands {
+		if list := c.Node.Get("examples"); list == nil || list.Kind == jsondoc.Array && len(list.Items) == 0 {
+			j.add(adapter.CommandPlace(m, c).Issue("command.no-example", fmt.Sprintf("The command %q has no example.", c.Key)))
+		}
+	}
+	var family []*manifest.Command
+	for _, c := range m.Commands {
+		if c.Key == "setup.status" || c.Key == "setup.apply" || c.Key == "setup.update" {
+			family = append(family, c)
+		}
+	}
+	if n := len(family); n > 0 && n < 3 {
+		j.add(adapter.CommandPlace(m, family[0]).Issue("setup.partial", "setup.status, setup.apply and setup.update belong together; only some are declared."))
+	}
+	if id := j.id(); id != "" && j.name != "" && j.name != id {
+		where := adapter.Place{Manifest: m, Offset: m.Root.Offset}.Member(m.Root, "id")
+		j.add(where.Issue("pack.dir-name", fmt.Sprintf("The directory is named %q and the pack %q.", j.name, id)))
+	}
+}
+
+// policy holds manifest and policy to the same id (§2.2) and the same commands and triggers (§4.4).
+func (j *judge) policy() {
+	p := j.Policy
+	if id := j.id(); id != "" && p.SurfaceID != "" && p.SurfaceID != id {
+		j.add(at("policy.id-mismatch", policy.File, p.Src, p.Root.Get("surface_id").Offset, "/surface_id",
+			fmt.Sprintf("surface_id is %q, but the manifest's id is %q.", p.SurfaceID, id)))
+	}
+	j.entries("verbs", "command")
+	j.entries("triggers", "trigger")
+	for _, e := range p.Verbs {
+		j.preview(e)
+		j.sentence(e)
+	}
+}
+
+// entries compares one map of the manifest with the policy's (HCP-14.2-3). A missing entry is placed at
+// the map that lacks it.
+func (j *judge) entries(kind, word string) {
+	p := j.Policy
+	if n := j.Manifest.Root.Get(kind); n != nil && n.Kind != jsondoc.Object {
+		return
+	}
+	if n := p.Root.Get(kind); n != nil && n.Kind != jsondoc.Object {
+		return
+	}
+	asked, given := declared(j.Manifest.Root, kind), declared(p.Root, kind)
+	have := keys(given)
+	place, pointer := p.Root.Offset, ""
+	if n := p.Root.Get(kind); n != nil {
+		place, pointer = n.Offset, "/"+kind
+	}
+	for _, m := range asked {
+		if !have[m.Key] {
+			j.add(at("policy.missing-entry", policy.File, p.Src, place, pointer, fmt.Sprintf("The %s %q has no entry.", word, m.Key)))
+		}
+	}
+	have = keys(asked)
+	for _, m := range given {
+		if !have[m.Key] {
+			j.add(at("policy.orphan-entry", policy.File, p.Src, m.Offset, jsondoc.Pointer(kind, m.Key), fmt.Sprintf("The manifest declares no %s %q.", word, m.Key)))
+		}
+	}
+}
+
+func keys(members []jsondoc.Member) map[string]bool {
+	out := make(map[string]bool, len(members))
+	for _, m := range members {
+		out[m.Key] = true
+	}
+	return out
+}
+
+// preview must name an ungated read command of the same pack (§15.3).
+func (j *judge) preview(e *policy.Entry) {
+	if e.Preview == "" {
+		return
+	}
+	why := ""
+	target := j.Policy.Verb(e.Preview)
+	switch {
+	case !keys(declared(j.Manifest.Root, "verbs"))[e.Preview]:
+		why = "is no command of the pack"
+	case target != nil && target.Operation == protocol.Write:
+		why = "is a write"
+	} // a target without an entry is policy.missing-entry, a gated read policy.confirm-on-read
+	if why != "" {
+		j.add(at("policy.preview", policy.File, j.Policy.Src, e.Node.Get("preview").Offset, jsondoc.Pointer("verbs", e.Key, "preview"),
+			fmt.Sprintf("The preview %q %s; it must be a read command of the same pack.", e.Preview, why)))
+	}
+}
+
+// sentence checks that the question of a confirmation is filled from arguments that exist (§4.5).
+func (j *judge) sentence(e *policy.Entry) {
+	c := j.Manifest.Command(e.Key)
+	if c == nil || e.Message == "" {
+		return
+	}
+	args, err := c.Args()
+	if err != nil || args == nil {
+		return // manifest.args-schema
+	}
+	for _, name := range e.Placeholders() {
+		if args.Property(name) == nil {
+			j.add(at("policy.schema", policy.File, j.Policy.Src, e.Node.Get("confirm").Get("message").Offset, jsondoc.Pointer("verbs", e.Key, "confirm", "message"),
+				fmt.Sprintf("The message names {%s}, which is no argument of %q.", name, e.Key)))
+		}
+	}
+}
+
+// evals reads evals/*.json: each must name a declared command (HCP-12.4-1). What the skill and the policy
+// name is judged by skill.undeclared-command and by §4.4, so that no fault has two codes.
+func (j *judge) evals() {
+	for _, f := range j.Files {
+		if ok, _ := path.Match("evals/*.json", f.Path); !ok || f.Mode == 'l' {
+			continue
+		}
+		if f.Size > pack.MaxRequired {
+			j.add(protocol.NewIssue("pack.too-large", f.Path, fmt.Sprintf("An eval has at most %d bytes.", pack.MaxRequired)))
+			continue
+		}
+		src, err := fs.ReadFile(j.FS, f.Path)
+		if err != nil {
+			j.add(protocol.NewIssue("pack.unreadable", f.Path, "The file changes while it is read."))
+			continue
+		}
+		j.eval(f.Path, src)
+	}
+}
+
+// eval judges one eval case.
+func (j *judge) eval(file string, src []byte) {
+	root, faults := jsondoc.Parse(src, jsondoc.Limits{})
+	for _, f := range faults {
+		code := protocol.IssueCode(f.Code)
+		if f.Code == jsondoc.TooDeep {
+			code = jsondoc.Syntax
+		}
+		j.add(at(code, file, src, f.Offset, f.Pointer, f.Message))
+	}
+	if root == nil || j.Manifest == nil {
+		return
+	}
+	verb := root.Get("verb")
+	switch {
+	case verb == nil || verb.Kind != jsondoc.String:
+		j.add(at("faces.drift", file, src, root.Offset, "", "The eval names no command."))
+	case !slices.ContainsFunc(declared(j.Manifest.Root, "verbs"), func(m jsondoc.Member) bool { return m.Key == verb.Text }):
+		j.add(at("faces.drift", file, src, verb.Offset, "/verb", fmt.Sprintf("The eval runs %q, which the pack does not declare.", verb.Text)))
+	}
+}

@@ -1,0 +1,171 @@
+// Package lint judges packs before they are installed (§14.2): it asks each room for what it knows of its
+// own file and adds the rules that stand between files. It changes nothing, reads nothing outside the pack,
+// reports all issues and not the first, each with its exact place.
+//
+// Nouns: Source (one directory), Options (what surrounds the call), protocol.Issue (one finding). The packs
+// of one call see each other, and those that are installed.
+//
+// Who says what: pack.Load the files and what decoding manifest and policy finds, manifest.Check the
+// schemas, the adapters their commands and blocks, skill.Check the text. Here stand the rules of §4.4, §2.2,
+// §12.4 and the warnings that need the whole pack.
+package lint
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/adapter/composite"
+	"hcpx/internal/adapter/wrap"
+	"hcpx/internal/manifest"
+	"hcpx/internal/pack"
+	"hcpx/internal/policy"
+	"hcpx/internal/protocol"
+	"hcpx/internal/skill"
+)
+
+// Source is one pack to judge.
+type Source struct {
+	Dir  string // as it is shown in issues when there are several
+	FS   fs.FS
+	Name string // the directory's own name, "" when it has none
+}
+
+// Options are what surrounds a call.
+type Options struct {
+	Installed       func(id string) *pack.Pack // nil, or nil for an id that is not installed
+	BootstrapDigest string                     // the one digest with which hcp-cli may have its id (§11.4)
+	Limits          pack.Limits
+}
+
+// Open makes a Source of a directory. Links are followed inside of it only. Its handle is closed when the
+// FS is collected.
+func Open(dir string) (Source, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Source{}, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Source{}, err
+	}
+	return Source{Dir: dir, FS: root.FS(), Name: filepath.Base(abs)}, nil
+}
+
+// Run judges the sources together (HCP-14.2-7) and returns all issues in order.
+func Run(sources []Source, o Options) []protocol.Issue {
+	s := surroundings{packs: map[string]*pack.Pack{}, installed: o.Installed}
+	var judges []*judge
+	for _, src := range sources {
+		p, issues := pack.Load(src.FS, o.Limits)
+		if p.ID == manifest.Bootstrap && o.BootstrapDigest != "" && pack.Digest(p.Files) == o.BootstrapDigest {
+			issues = manifest.Lift(issues)
+		}
+		if _, taken := s.packs[p.ID]; !taken && p.Manifest != nil {
+			s.packs[p.ID] = p
+		}
+		judges = append(judges, &judge{Pack: p, name: src.Name, issues: issues})
+	}
+	var all []protocol.Issue
+	for i, j := range judges {
+		j.run(s)
+		for _, issue := range j.issues {
+			if len(sources) > 1 {
+				issue.Dir = sources[i].Dir
+			}
+			all = append(all, issue)
+		}
+	}
+	protocol.SortIssues(all)
+	return slices.Compact(all)
+}
+
+// surroundings are the packs that steps may call: those of the call before those that are installed.
+type surroundings struct {
+	packs     map[string]*pack.Pack
+	installed func(id string) *pack.Pack
+}
+
+// lookup is composite's view of a pack; nil when it is not known.
+func (s surroundings) lookup(id string) (*manifest.Manifest, *policy.Policy) {
+	p := s.packs[id]
+	if p == nil && s.installed != nil {
+		p = s.installed(id)
+	}
+	if p == nil {
+		return nil, nil
+	}
+	return p.Manifest, p.Policy
+}
+
+// judge gathers the issues of one pack.
+type judge struct {
+	*pack.Pack
+	name   string
+	issues []protocol.Issue
+}
+
+func (j *judge) add(issues ...protocol.Issue) { j.issues = append(j.issues, issues...) }
+
+// run asks the rooms and applies the rules between files.
+func (j *judge) run(s surroundings) {
+	if j.Manifest != nil {
+		j.add(j.Manifest.Check()...)
+		j.adapters(s)
+		j.manifest()
+	}
+	if j.Manifest != nil && j.Policy != nil {
+		j.policy()
+	}
+	if j.Skill != nil {
+		j.add(skill.Check(j.Skill, j.names())...)
+	}
+	j.evals()
+}
+
+// adapters compiles each command and checks the adapter's block. What an openapi pack declares is judged
+// by the room that reads its document.
+func (j *judge) adapters(s surroundings) {
+	var kind adapter.Adapter
+	switch j.Manifest.Adapter {
+	case manifest.Wrap:
+		w := wrap.New()
+		j.add(w.CheckBlock(j.Manifest, j.FS)...)
+		kind = w
+	case manifest.Composite:
+		j.add(composite.Check(j.Manifest, s.lookup)...)
+		kind = composite.New()
+	default:
+		return
+	}
+	for _, c := range j.Manifest.Commands {
+		_, issues := kind.Compile(j.Manifest, c)
+		j.add(issues...)
+	}
+}
+
+// id is the pack's id as far as it is settled: a wrong one in the manifest is one issue and not the cause
+// of others.
+func (j *judge) id() string {
+	if manifest.ValidID(j.ID) && !manifest.Reserved(j.ID) || j.Policy == nil || j.ID == manifest.Bootstrap {
+		return j.ID
+	}
+	return j.Policy.SurfaceID
+}
+
+// names are what the skill may speak of; without a manifest its commands are not judged.
+func (j *judge) names() skill.Names {
+	if j.Manifest == nil {
+		return skill.Names{}
+	}
+	n := skill.Names{Pack: j.id()}
+	for _, m := range declared(j.Manifest.Root, "verbs") {
+		n.Verbs = append(n.Verbs, m.Key)
+	}
+	for _, m := range declared(j.Manifest.Root, "triggers") {
+		n.Triggers = append(n.Triggers, m.Key)
+	}
+	return n
+}
