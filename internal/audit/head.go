@@ -93,5 +93,10 @@ func ReadHead(cfg Config) (Head, error) {
 
 // readAll reads a head file, at most a little more than a head.
 func readAll(f *os.File) ([]byte, error) {
-	return io.ReadAll(io.NewSectionReader(f, 0, headSize+1))
+	text := make([]byte, headSize+1)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return text[:n], nil
 }

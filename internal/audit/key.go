@@ -41,7 +41,7 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	}
 	body, ok := bytes.CutPrefix(bytes.TrimSpace(text[:n]), []byte(keyPrefix))
 	key, err := base64.StdEncoding.DecodeString(string(body))
-	if !ok || err != nil || len(key) != ed25519.PrivateKeySize {
+	if !ok || err != nil || len(key) != ed25519.PrivateKeySize || !bytes.Equal(ed25519.NewKeyFromSeed(key[:ed25519.SeedSize]), key) {
 		return nil, fmt.Errorf("the audit key %s is damaged", path)
 	}
 	return key, nil
