@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -67,26 +68,36 @@ func newRuleset(k Kernel, mode string, parts ...[]grant) (ruleset, error) {
 	return r, nil
 }
 
-// allow adds one rule. The file must still be the one that was looked at.
+// allow adds one rule. A file that is not held open must still be the one that was looked at.
 func (r ruleset) allow(g grant) error {
+	if g.fd != 0 {
+		return r.add(g.fd, g.rights)
+	}
 	fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	id, _, no := stat(fd)
+	switch {
+	case no != 0:
+		return closing(fd, no)
+	case id != g.id:
+		return closing(fd, errors.New("it was replaced while the jail was built"))
+	}
+	if err := r.add(fd, g.rights); err != nil {
 		return closing(fd, err)
 	}
-	if (identity{st.Dev, st.Ino}) != g.id {
-		return closing(fd, fmt.Errorf("it was replaced while the jail was built"))
-	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: g.rights, Parent_fd: int32(fd)}
+	return unix.Close(fd)
+}
+
+func (r ruleset) add(fd int, rights uint64) error {
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, no := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if no != 0 {
-		return closing(fd, fmt.Errorf("landlock_add_rule: %w", no))
+		return fmt.Errorf("landlock_add_rule: %w", no)
 	}
-	return unix.Close(fd)
+	return nil
 }
 
 // closing closes a descriptor on the way out of a failure, which stays the one that is told.

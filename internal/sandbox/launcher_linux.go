@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -101,6 +102,7 @@ func (l *launcher) stop() error {
 type confiner struct {
 	system  *System
 	base    func() []grant
+	above   func() []identity // the directories that the private ones lie in
 	full    func() []grant
 	filters map[string]func() ([]insn, error)
 	pids    pidCounter
@@ -113,6 +115,7 @@ func (c *confiner) init(s *System) {
 	c.system = s
 	c.base = sync.OnceValue(func() []grant { return present(basePaths()) })
 	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
+	c.above = sync.OnceValue(func() []identity { return ancestors(s.options.Scratch) })
 	c.filters = map[string]func() ([]insn, error){}
 	for _, mode := range []string{"none", "full"} {
 		c.filters[mode] = sync.OnceValues(func() ([]insn, error) { return hostFilter(mode) })
@@ -128,7 +131,7 @@ func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.apart(ancestors(c.system.options.Scratch))
+	return w, w.apart(c.above())
 }
 
 // prepare makes the private directory and a launcher, or takes one that waits for the same policy.
@@ -162,7 +165,7 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	}
 	l, err := c.confined(w, private)
 	if err != nil {
-		if again := private.remove(); again != nil {
+		if again := private.release(); again != nil {
 			return nil, fmt.Errorf("%w (and %v)", err, again)
 		}
 		return nil, err
@@ -211,8 +214,8 @@ func (c *confiner) put(l *launcher) error {
 	if l.key == "" {
 		return l.end()
 	}
-	if err := l.private.empty(); err != nil {
-		return l.end()
+	if err := errors.Join(l.private.empty(), l.private.link()); err != nil {
+		return errors.Join(err, l.end())
 	}
 	c.mu.Lock()
 	c.idle = append(c.idle, l)
@@ -230,7 +233,7 @@ func (c *confiner) put(l *launcher) error {
 // end throws a launcher away with its directory.
 func (l *launcher) end() error {
 	err := l.stop()
-	if again := l.private.remove(); again != nil {
+	if again := l.private.release(); again != nil {
 		return again
 	}
 	return err

@@ -6,52 +6,138 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
 // private is the directory that a run has for itself (§10.2): HOME, TMPDIR, and a directory of links for
 // PATH, which the command can read but not change.
+//
+// Making and removing directories costs more than starting a program, so the directories stand in numbered
+// slots and only what a run left in them is removed afterwards. A slot is held by a lock on itself. While it
+// is held it is writable, mode 0700; it is given back empty and 0500. One that is writable and not locked
+// belonged to a runtime that was killed: something of that run may still live in it, so it is thrown away and
+// made anew, and the old run holds nothing of the new.
 type private struct {
 	root  string
+	lock  int // the locked descriptor of root
 	links []Link
 }
 
-// newPrivate makes the directory under scratch.
+// Modes of a slot.
+const (
+	slotHeld = 0o700
+	slotIdle = 0o500
+	maxSlots = 1 << 16
+)
+
+// newPrivate takes the first free slot under scratch and fills it for the Spec.
 func newPrivate(scratch string, spec *Spec) (private, error) {
-	root, err := os.MkdirTemp(scratch, "run-")
-	if err != nil {
-		return private{}, err
+	for n := 0; n < maxSlots; {
+		p := private{root: scratch + "/" + strconv.Itoa(n), links: spec.Links}
+		state, err := p.claim()
+		switch {
+		case err != nil:
+			return private{}, fmt.Errorf("%s: %w", p.root, err)
+		case state == slotTaken:
+			n++
+			continue
+		case state == slotGone:
+			continue
+		}
+		if err := p.fill(spec); err != nil {
+			return private{}, closing(p.lock, err)
+		}
+		return p, nil
 	}
-	p := private{root: root, links: spec.Links}
-	if err := p.fill(spec); err != nil {
-		return private{}, errors.Join(err, p.remove())
-	}
-	return p, nil
+	return private{}, errors.New("all private directories are in use")
 }
 
-func (p private) fill(spec *Spec) error {
+// slotState is what a claim found.
+type slotState int
+
+const (
+	slotOurs  slotState = iota
+	slotTaken           // by another run
+	slotGone            // it was made, replaced or thrown away meanwhile: look again
+)
+
+// claim locks the slot and makes sure that it is a clean one of this user.
+func (p *private) claim() (slotState, error) {
+	fd, err := unix.Open(p.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		if err := unix.Mkdir(p.root, slotIdle); err != nil && !errors.Is(err, unix.EEXIST) {
+			return slotTaken, err
+		}
+		return slotGone, nil
+	}
+	if err != nil {
+		return slotTaken, err
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return slotTaken, unix.Close(fd)
+	} else if err != nil {
+		return slotTaken, closing(fd, err)
+	}
+	var held, named unix.Stat_t
+	if err := errors.Join(unix.Fstat(fd, &held), unix.Lstat(p.root, &named)); err != nil || held.Ino != named.Ino || held.Dev != named.Dev {
+		return slotGone, unix.Close(fd)
+	}
+	if held.Mode&0o777 != slotIdle {
+		return slotGone, p.discard(fd)
+	}
+	if err := unix.Fchmod(fd, slotHeld); err != nil {
+		return slotTaken, closing(fd, err)
+	}
+	p.lock = fd
+	return slotOurs, nil
+}
+
+// discard throws a slot away whose run did not end in order.
+func (p *private) discard(fd int) error {
+	trash := p.root + ".left-" + strconv.Itoa(os.Getpid())
+	if err := unix.Rename(p.root, trash); err != nil {
+		return closing(fd, err)
+	}
+	return errors.Join(unix.Close(fd), removeAll(trash))
+}
+
+// fill makes the parts, as far as they are missing, and the links.
+func (p *private) fill(spec *Spec) error {
 	for _, part := range []string{homePart, tempPart, binPart} {
-		if err := os.Mkdir(p.part(part), 0o700); err != nil {
+		if err := unix.Mkdir(p.part(part), 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	}
-	bin := p.part(binPart) + "/"
-	if err := os.Symlink(spec.Program.Path, bin+spec.Program.Name); err != nil {
+	want := map[string]string{spec.Program.Name: spec.Program.Path}
+	for _, use := range spec.Uses {
+		want[use.Name] = use.Path
+	}
+	entries, err := os.ReadDir(p.part(binPart))
+	if err != nil {
 		return err
 	}
-	for _, use := range spec.Uses {
-		if err := os.Symlink(use.Path, bin+use.Name); err != nil && !errors.Is(err, fs.ErrExist) {
+	bin := p.part(binPart) + "/"
+	for _, e := range entries {
+		if target, err := os.Readlink(bin + e.Name()); err == nil && target == want[e.Name()] {
+			delete(want, e.Name())
+		} else if err := os.Remove(bin + e.Name()); err != nil {
+			return err
+		}
+	}
+	for name, path := range want {
+		if err := os.Symlink(path, bin+name); err != nil {
 			return err
 		}
 	}
 	return p.link()
 }
 
-func (p private) part(name string) string { return p.root + "/" + name }
+func (p *private) part(name string) string { return p.root + "/" + name }
 
 // link puts the declared reads under ~ at their place in HOME.
-func (p private) link() error {
+func (p *private) link() error {
 	for _, l := range p.links {
 		if l.HomeRel == "" {
 			continue
@@ -68,10 +154,10 @@ func (p private) link() error {
 }
 
 // grants are the rules of the directory: HOME and TMPDIR writable, the links readable.
-func (p private) grants() ([]grant, error) {
+func (p *private) grants() ([]grant, error) {
 	list := []grant{
-		{path: p.part(homePart), rights: rightsWrite},
-		{path: p.part(tempPart), rights: rightsWrite},
+		{path: p.part(homePart), rights: rightsWrite, private: true},
+		{path: p.part(tempPart), rights: rightsWrite, private: true},
 		{path: p.part(binPart), rights: rightsRead},
 	}
 	for i := range list {
@@ -84,27 +170,41 @@ func (p private) grants() ([]grant, error) {
 	return list, nil
 }
 
-// empty makes the directory as new, for the next run of the same policy. It fails when a command replaced
-// one of its directories, and the launcher is thrown away then.
-func (p private) empty() error {
+// empty removes what a run left, for the next one.
+func (p *private) empty() error {
 	for _, part := range []string{homePart, tempPart} {
-		if err := os.Chmod(p.part(part), 0o700); err != nil {
+		at := p.part(part)
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
 			return err
 		}
-		entries, err := os.ReadDir(p.part(part))
+		if st.Mode&0o7777 != 0o700 {
+			if err := os.Chmod(at, 0o700); err != nil {
+				return err
+			}
+		}
+		entries, err := os.ReadDir(at)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			if err := removeAll(p.part(part) + "/" + e.Name()); err != nil {
+			if err := removeAll(at + "/" + e.Name()); err != nil {
 				return err
 			}
 		}
 	}
-	return p.link()
+	return nil
 }
 
-func (p private) remove() error { return removeAll(p.root) }
+// release gives the slot back empty; one that cannot be emptied stays marked as held, and is thrown away by
+// whoever finds it.
+func (p *private) release() error {
+	err := p.empty()
+	if err == nil {
+		err = unix.Fchmod(p.lock, slotIdle)
+	}
+	return errors.Join(err, unix.Close(p.lock))
+}
 
 // removeAll removes a tree whose directories may have lost their permissions. Nothing of the command is
 // alive by then, so nothing is swapped under the walk.
@@ -118,15 +218,10 @@ func removeAll(path string) error {
 		}
 		return err
 	})
-	return errors.Join(os.RemoveAll(path), ifLeft(path, err))
-}
-
-// ifLeft keeps a failed walk quiet once the tree is gone.
-func ifLeft(path string, err error) error {
-	if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
-		return nil
+	if again := os.RemoveAll(path); again != nil {
+		return errors.Join(again, err)
 	}
-	return err
+	return nil
 }
 
 // ownScratch makes the directory of private directories and holds it to mode 0700.
@@ -134,11 +229,12 @@ func ownScratch(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("the directory for private directories is not absolute: %q", path)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	err := unix.Stat(path, &st)
+	if errors.Is(err, unix.ENOENT) {
+		err = errors.Join(os.MkdirAll(path, 0o700), unix.Stat(path, &st))
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if st.Mode&0o077 != 0 || int(st.Uid) != unix.Geteuid() {

@@ -22,6 +22,9 @@ type grant struct {
 	rights uint64
 	id     identity
 	dir    bool
+	// private marks the run's own directories, whose attributes must not outlive the run.
+	private bool
+	fd      int // an open O_PATH handle, 0 = none
 }
 
 // world is a Spec whose every path was found. It is what check answers from and prepare builds.

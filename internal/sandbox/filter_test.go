@@ -1,0 +1,231 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// interpret runs a filter as the kernel would on one call.
+func interpret(t *testing.T, program []insn, machine uint32, nr uint32, args [6]uint64) uint32 {
+	t.Helper()
+	load := func(off uint32) uint32 {
+		switch {
+		case off == offNumber:
+			return nr
+		case off == offArch:
+			return machine
+		case off >= offArgs && (off-offArgs)%8 == 0:
+			return uint32(args[(off-offArgs)/8])
+		}
+		t.Fatalf("load from %d", off)
+		return 0
+	}
+	var acc uint32
+	for pc := 0; pc < len(program); pc++ {
+		in := program[pc]
+		yes := false
+		switch in.code {
+		case opLoad:
+			acc = load(in.k)
+			continue
+		case opAnd:
+			acc &= in.k
+			continue
+		case opRet:
+			return in.k
+		case opJeq:
+			yes = acc == in.k
+		case opJge:
+			yes = acc >= in.k
+		case opJset:
+			yes = acc&in.k != 0
+		default:
+			t.Fatalf("instruction %d has the code %#x", pc, in.code)
+		}
+		if yes {
+			pc += int(in.jt)
+		} else {
+			pc += int(in.jf)
+		}
+	}
+	t.Fatal("the program ends without an answer")
+	return 0
+}
+
+// plain are the answers of verdicts that depend on nothing but the number.
+func plain(v verdict) (uint32, bool) {
+	code, ok := map[verdict]uint32{allow: 0x7fff0000, refuse: 0x50001, deny: 0x5000d, absent: 0x50026,
+		broker: 0x7fc00000, kill: 0x80000000}[v]
+	return code, ok
+}
+
+// §10.2: for every number the loaded program answers what the table declares, on both machines, in both
+// network modes; another machine's entry kills, x32 and unknown numbers do not exist.
+func Test_10_2_filter_is_the_table(t *testing.T) {
+	for _, machine := range []arch{amd64(), arm64()} {
+		for _, mode := range []string{"none", "full"} {
+			t.Run(machine.name+"/"+mode, func(t *testing.T) {
+				program, err := compileFilter(machine, mode)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%d instructions", len(program))
+				want := map[uint32]verdict{}
+				for _, r := range syscallTable() {
+					if n := r.number(machine); n >= 0 {
+						if _, twice := want[uint32(n)]; twice {
+							t.Errorf("%s: number %d is listed twice", r.name, n)
+						}
+						want[uint32(n)] = r.verdict
+						if r.verdict == network {
+							want[uint32(n)] = networkVerdict(mode, r.name)
+						}
+					}
+				}
+				for nr := uint32(0); nr <= 700; nr++ {
+					v := want[nr]
+					if nr > lastSyscall {
+						v = absent
+					}
+					if code, ok := plain(v); ok {
+						if got := interpret(t, program, machine.audit, nr, [6]uint64{}); got != code {
+							t.Errorf("call %d: %#x, want %#x", nr, got, code)
+						}
+					}
+				}
+				for _, nr := range []uint32{0x40000000, 0x40000000 + 41, 0x40000000 + 520, 0xffffffff} {
+					if got := interpret(t, program, machine.audit, nr, [6]uint64{}); got != retErrno|enosys {
+						t.Errorf("x32 call %#x: %#x", nr, got)
+					}
+				}
+				for _, foreign := range []uint32{0x40000003, 0x40000028, amd64().audit ^ arm64().audit ^ machine.audit} {
+					for nr := uint32(0); nr <= 600; nr++ {
+						if got := interpret(t, program, foreign, nr, [6]uint64{}); got != retKill {
+							t.Fatalf("machine %#x, call %d: %#x", foreign, nr, got)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// §10.2: calls that are decided by their arguments. A set high word changes nothing.
+func Test_10_2_filter_arguments(t *testing.T) {
+	const high = 0xdeadbeef00000000
+	yes, no, never := uint32(retAllow), uint32(retErrno|eperm), uint32(retErrno|eacces)
+	cases := []struct {
+		mode, name string
+		args       [6]uint64
+		want       uint32
+	}{
+		{"none", "ioctl", [6]uint64{0, 0x5401}, yes},
+		{"none", "ioctl", [6]uint64{0, 0x5412}, no},
+		{"none", "ioctl", [6]uint64{0, high | 0x5412}, no},
+		{"none", "ioctl", [6]uint64{0, 0x541c}, no},
+		{"none", "ioctl", [6]uint64{0, 0x40086602}, no},
+		{"none", "ioctl", [6]uint64{0, 0x401c5820}, no},
+		{"none", "clone", [6]uint64{0x4111}, yes},
+		{"none", "clone", [6]uint64{0x10000011}, no},
+		{"none", "clone", [6]uint64{high | 0x20000011}, no},
+		{"none", "memfd_create", [6]uint64{0, 1}, never},
+		{"none", "memfd_create", [6]uint64{0, 9}, yes},
+		{"none", "socket", [6]uint64{1, 1}, never},
+		{"none", "socket", [6]uint64{2, 1}, never},
+		{"none", "connect", [6]uint64{3}, never},
+		{"none", "socketpair", [6]uint64{1, 1 | 0x80000}, yes},
+		{"none", "socketpair", [6]uint64{1, 5}, yes},
+		{"none", "socketpair", [6]uint64{1, 2}, never},
+		{"none", "socketpair", [6]uint64{2, 1}, never},
+		{"full", "socket", [6]uint64{2, 1 | 0x80800, 6}, yes},
+		{"full", "socket", [6]uint64{10, 2, 17}, yes},
+		{"full", "socket", [6]uint64{2, 1, 262}, never},
+		{"full", "socket", [6]uint64{2, 3, 1}, never},
+		{"full", "socket", [6]uint64{1, 1}, never},
+		{"full", "socket", [6]uint64{high | 1, 1}, never},
+		{"full", "socket", [6]uint64{16, 3, 0}, yes},
+		{"full", "socket", [6]uint64{16, 3, 4}, never},
+		{"full", "socket", [6]uint64{17, 3, 0}, never},
+		{"full", "connect", [6]uint64{3}, yes},
+		{"none", "openat", [6]uint64{0, 0, 0, 0o4755}, yes},
+		{"none", "openat", [6]uint64{0, 0, 0x41, 0o755}, yes},
+		{"none", "openat", [6]uint64{0, 0, 0x41, 0o4755}, no},
+		{"none", "openat", [6]uint64{0, 0, 0x410001, 0o2755}, no},
+		{"none", "mknodat", [6]uint64{0, 0, 0o102755}, no},
+		{"none", "mknodat", [6]uint64{0, 0, 0o100755}, yes},
+		{"none", "prlimit64", [6]uint64{0, 7, 0, 0}, yes},
+		{"none", "prlimit64", [6]uint64{77, 7, 1, 0}, no},
+		{"none", "setpriority", [6]uint64{0, 0, 5}, yes},
+		{"none", "setpriority", [6]uint64{0, 77, 5}, no},
+		{"none", "setpriority", [6]uint64{2, 0, 5}, no},
+		{"none", "ioprio_set", [6]uint64{1, 0, 5}, yes},
+		{"none", "ioprio_set", [6]uint64{1, 9, 5}, no},
+	}
+	for _, machine := range []arch{amd64(), arm64()} {
+		for _, c := range cases {
+			program, err := compileFilter(machine, c.mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := interpret(t, program, machine.audit, uint32(numberOf(t, c.name, machine)), c.args); got != c.want {
+				t.Errorf("%s, network %s: %s%x: %#x, want %#x", machine.name, c.mode, c.name, c.args, got, c.want)
+			}
+		}
+	}
+}
+
+func numberOf(t *testing.T, name string, machine arch) int {
+	t.Helper()
+	for _, r := range syscallTable() {
+		if r.name == name {
+			return r.number(machine)
+		}
+	}
+	t.Fatalf("%s is not in the table", name)
+	return -1
+}
+
+// The numbers of the table are those of golang.org/x/sys, which takes them from the kernel's headers.
+func Test_10_2_table_numbers(t *testing.T) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys")
+	list.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	out, err := list.Output()
+	if err != nil {
+		t.Skip("the go tool does not show the sources of golang.org/x/sys")
+	}
+	form := regexp.MustCompile(`^\s+SYS_(\w+)\s+=\s+(\d+)`)
+	for _, machine := range []arch{amd64(), arm64()} {
+		file, err := os.Open(filepath.Join(strings.TrimSpace(string(out)), "unix", fmt.Sprintf("zsysnum_linux_%s.go", machine.name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		numbers := map[string]int{}
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if m := form.FindStringSubmatch(lines.Text()); m != nil {
+				numbers[strings.ToLower(m[1])], _ = strconv.Atoi(m[2])
+			}
+		}
+		for _, r := range syscallTable() {
+			want, ok := numbers[r.name]
+			if !ok {
+				want = -1
+			}
+			if got := r.number(machine); got != want {
+				t.Errorf("%s on %s: %d, want %d", r.name, machine.name, got, want)
+			}
+		}
+		for name, n := range numbers {
+			if n > lastSyscall {
+				t.Errorf("%s = %d on %s is above the last known number", name, n, machine.name)
+			}
+		}
+	}
+}
