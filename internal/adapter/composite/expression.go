@@ -111,6 +111,9 @@ func (e *expression) single(ctx context.Context, input map[string]any, b bounds)
 	if err != nil {
 		return nil, errors.New("its value holds a number that JSON can't write")
 	}
+	if len(node.Append(nil)) > b.bytes {
+		return nil, errSize
+	}
 	return node, nil
 }
 
@@ -127,8 +130,10 @@ func short(err error) error {
 	return errors.New(string(message))
 }
 
+var errSize = errors.New("its value is larger than 1 MiB")
+
 // measure stops at the size bound before the value is written: a value may share parts of itself and be
-// far larger than the memory it takes.
+// far larger than the memory it takes. It counts no more than what will be written.
 func measure(v any, left *int, depth int) error {
 	if depth < 0 {
 		return errors.New("its value nests too deep")
@@ -162,7 +167,7 @@ func measure(v any, left *int, depth int) error {
 		*left--
 	}
 	if *left < 0 {
-		return errors.New("its value is larger than 1 MiB")
+		return errSize
 	}
 	return nil
 }
