@@ -63,22 +63,13 @@ type Step struct{ ID, Pack, Verb string }
 // Run is what a command gets at step 9.
 type Run struct {
 	Call *Call
-	Box  sandbox.Box // wrap; nil else
+	// Box is wrap's; nil else. What it gives holds no secret any more: the pipeline masks before anything
+	// parses it or cuts it to a tail (§8.4).
+	Box sandbox.Box
 	// Sub runs one sub-call of a composite through the whole pipeline as the same Principal (§3.5).
 	Sub func(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result
 	// OutputCap is the most bytes that a result may have (§6.5).
 	OutputCap int
-	// Mask replaces what must not be seen in text that leaves the runtime. Tails are cut from the masked
-	// text, so that no half of a secret is left at a cut (§8.4). nil masks nothing.
-	Mask func([]byte) []byte
-}
-
-// Masked is b with everything secret replaced.
-func (r *Run) Masked(b []byte) []byte {
-	if r.Mask == nil {
-		return b
-	}
-	return r.Mask(b)
 }
 
 // Output is what a run gave. Value is nil when the command failed.

@@ -33,14 +33,3 @@ func Test_14_2_IssuesStandWhereTheirPointerSays(t *testing.T) {
 		}
 	}
 }
-
-func Test_8_4_MaskedWithoutAMask(t *testing.T) {
-	r := &Run{}
-	if got := string(r.Masked([]byte("x"))); got != "x" {
-		t.Error(got)
-	}
-	r.Mask = func([]byte) []byte { return []byte("[redacted]") }
-	if got := string(r.Masked([]byte("x"))); got != "[redacted]" {
-		t.Error(got)
-	}
-}

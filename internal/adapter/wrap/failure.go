@@ -5,34 +5,33 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"hcpx/internal/adapter"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
 
 // failure is why the run was no success; nil when it was.
-func (c *command) failure(run *adapter.Run, o *sandbox.Outcome) *protocol.Error {
+func (c *command) failure(o *sandbox.Outcome) *protocol.Error {
 	bin := c.block.Bin
 	switch {
 	case o.Canceled:
-		return ended(protocol.Canceled, fmt.Sprintf("The run of %s was cancelled, and everything it started was ended.", bin), run, o)
+		return ended(protocol.Canceled, fmt.Sprintf("The run of %s was cancelled, and everything it started was ended.", bin), o)
 	case o.TimedOut:
-		return ended(protocol.Timeout, fmt.Sprintf("%s did not end in its time, and everything it started was ended.", bin), run, o)
+		return ended(protocol.Timeout, fmt.Sprintf("%s did not end in its time, and everything it started was ended.", bin), o)
 	case o.Overflow:
-		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than a result may hold, and was ended.", bin), run, o)
+		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than a result may hold, and was ended.", bin), o)
 	case o.Limit != "":
-		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by its limit of %s.", bin, o.Limit), run, o)
+		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by its limit of %s.", bin, o.Limit), o)
 	case o.Signal != "":
-		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by the signal %s.", bin, o.Signal), run, o)
+		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by the signal %s.", bin, o.Signal), o)
 	case !slices.Contains(c.okExit, o.Exit):
-		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d.", bin, o.Exit), run, o)
+		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d.", bin, o.Exit), o)
 	}
 	return nil
 }
 
 // ended makes the error of a run with the details of §6.3: exit code or signal (the other is null), limit,
 // what was denied, and the tails.
-func ended(code protocol.Code, message string, run *adapter.Run, o *sandbox.Outcome) *protocol.Error {
+func ended(code protocol.Code, message string, o *sandbox.Outcome) *protocol.Error {
 	e := protocol.Fail(code, message).With("exit_code", nil).With("signal", nil)
 	if o.Signal != "" {
 		e = e.With("signal", o.Signal)
@@ -45,19 +44,18 @@ func ended(code protocol.Code, message string, run *adapter.Run, o *sandbox.Outc
 	if len(o.Denied) > 0 {
 		e = e.With("denied", o.Denied)
 	}
-	return tails(e, run, o)
+	return tails(e, o)
 }
 
 // tailBytes is how much of each stream an error shows (§6.5).
 const tailBytes = 4 << 10
 
-func tails(e *protocol.Error, run *adapter.Run, o *sandbox.Outcome) *protocol.Error {
-	return e.With("stderr_tail", Tail(run.Masked(o.Stderr), tailBytes)).
-		With("stdout_tail", Tail(run.Masked(o.Stdout), tailBytes))
+func tails(e *protocol.Error, o *sandbox.Outcome) *protocol.Error {
+	return e.With("stderr_tail", Tail(o.Stderr, tailBytes)).
+		With("stdout_tail", Tail(o.Stdout, tailBytes))
 }
 
-// Tail is the last n bytes of b at most, as text, cut at a character's border (§6.5). Secrets must be
-// masked before, so that no part of one is left at the cut.
+// Tail is the last n bytes of b at most, as text, cut at a character's border (§6.5).
 func Tail(b []byte, n int) string {
 	if len(b) > n {
 		b = b[len(b)-n:]

@@ -196,12 +196,12 @@ func (c *command) Run(ctx context.Context, run *adapter.Run) (*adapter.Output, *
 		return nil, err
 	}
 	out := &adapter.Output{Outcome: outcome}
-	if err := c.failure(run, outcome); err != nil {
+	if err := c.failure(outcome); err != nil {
 		return out, err
 	}
 	v, replaced, err := parse(c.output, outcome.Stdout)
 	if err != nil {
-		return out, tails(err, run, outcome)
+		return out, tails(err, outcome)
 	}
 	out.Value, out.Replaced = v, replaced
 	return out, nil
