@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hcpx/internal/protocol"
+)
+
+// Doctor examines everything that status does and more: lint of the installed packs, what they still
+// need, their programs and probes, their skill copies, the allow-list, and the sandbox's table of rules
+// (§10.5). Each finding that is not well has its fix; repair is a command of its own.
+func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
+	h := l.health(s)
+	h.storeStands()
+	h.identityStands()
+	for _, r := range l.Gate.Sandbox.Facts().Rules {
+		h.view.Rules = append(h.view.Rules, SandboxRule{Rule: r.Name, Mechanism: r.Mechanism, State: r.State, Detail: r.Detail})
+	}
+	if h.st != nil {
+		h.programs()
+		h.packs(h.examine)
+	}
+	return h.done()
+}
+
+// storeStands asks a store on disk whether its place is safe.
+func (h *health) storeStands() {
+	disk, ok := h.Store.(interface{ Safe() error })
+	if !ok {
+		return
+	}
+	if err := disk.Safe(); err != nil {
+		h.fail("store", h.Store.Home(), "The store is not safe: "+err.Error()+".", "chmod 700 "+h.Store.Home())
+		return
+	}
+	h.ok("store", h.Store.Home(), "It belongs to you, and nobody else can write it.")
+}
+
+func (h *health) identityStands() {
+	if !h.s.Principal.Valid() {
+		h.fail("identity", "principal", "The caller has no valid principal.", "hcpx whoami")
+		return
+	}
+	h.ok("identity", string(h.s.Principal), "Found by "+orWord(h.s.How, "the caller's word")+".")
+}
+
+// programs: each entry of the allow-list is still the file that was allowed.
+func (h *health) programs() {
+	for _, b := range h.st.Bins {
+		if !stands(b) {
+			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+b.Name)
+		}
+	}
+}
+
+func dangerousFlag(b protocol.AllowedBin) string {
+	if b.Dangerous {
+		return "--dangerous "
+	}
+	return ""
+}
+
+// examine looks at one pack from all sides, and says one thing when all is well.
+func (h *health) examine(id string) {
+	before := len(h.view.Findings)
+	loaded, err := h.Gate.Installed(id)
+	if err != nil {
+		h.fail("pack", id, err.Message, err.Hint)
+		return
+	}
+	for _, i := range h.lintInstalled(id) {
+		if i.Severity == protocol.SeverityError {
+			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+loaded.Dir)
+		}
+	}
+	if active(h.st, id) {
+		h.needs(id)
+		h.skillStands(id)
+	}
+	if err := h.probed(id); err != nil {
+		h.warn("program", id, err.Message, "hcpx availability "+id)
+	}
+	if len(h.view.Findings) == before {
+		h.ok("pack", id, "Its files are those that were installed, and it passes lint.")
+	}
+}
+
+func (h *health) needs(id string) {
+	loaded, err := h.Gate.Installed(id)
+	if err != nil {
+		return // said already
+	}
+	needs := needsOf(h.st, loaded.Manifest)
+	if len(needs) == 0 {
+		return
+	}
+	names := make([]string, len(needs))
+	for i, n := range needs {
+		names[i] = n.Name
+	}
+	slices.Sort(names)
+	h.warn("pack", id, "It is activated and still needs "+strings.Join(names, ", ")+".", needs[0].Hint)
+}
+
+func (h *health) skillStands(id string) {
+	if state := h.skillState(id); state != skillCurrent {
+		h.warn("pack", id, "Its skill copy is "+state+".", "hcpx setup update")
+	}
+}
+
+func orWord(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}

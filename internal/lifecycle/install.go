@@ -1,0 +1,326 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"hcpx/internal/audit"
+	"hcpx/internal/grant"
+	"hcpx/internal/pack"
+	"hcpx/internal/policy"
+	"hcpx/internal/protocol"
+	"hcpx/internal/store"
+)
+
+// InstallOptions are the answers that the caller gives beforehand. Those that let something in count
+// for a person only, and so does Ask; nil never asks.
+type InstallOptions struct {
+	AllowBin, AllowRead, AllowPassThrough bool
+	Force                                 bool // the same version with other content
+	AcceptPolicyChange                    bool
+	Ask                                   Ask
+}
+
+// installing is one call of Install.
+type installing struct {
+	*Lifecycle
+	s protocol.Session
+	o InstallOptions
+}
+
+// Install places packs in the store (§11.1). All sources are linted before any is installed, and one
+// error refuses the whole call; then each is installed on its own, and the first that can't be is the
+// call's error, with all results in its details.
+func (l *Lifecycle) Install(s protocol.Session, names []string, o InstallOptions) (InstallView, *protocol.Error) {
+	in := &installing{l, s, o}
+	view := InstallView{Packs: []InstalledPack{}}
+	if err := in.admitted(); err != nil {
+		return view, err
+	}
+	sources, err := in.openAll(names)
+	if err != nil {
+		return view, err
+	}
+	defer closeAll(sources)
+	issues, err := in.lintAll(sources)
+	if err != nil {
+		return view, err
+	}
+	var first *protocol.Error
+	for _, src := range sources {
+		one := in.one(src)
+		one.Issues = issuesOf(issues, src, len(sources))
+		view.Packs = append(view.Packs, one)
+		view.Changed = view.Changed || one.Changed
+		if first == nil {
+			first = one.Error
+		}
+	}
+	if first != nil && len(view.Packs) > 1 {
+		whole := *first
+		return view, whole.With("packs", view.Packs)
+	}
+	return view, first
+}
+
+// admitted is what can be told before a source is read: whether the caller may install anything at all,
+// and whether he may let programs in.
+func (in *installing) admitted() *protocol.Error {
+	st, err := in.state()
+	if err != nil {
+		return err
+	}
+	if err := in.mayInstallSome(st); err != nil {
+		return err
+	}
+	if in.o.AllowBin || in.o.AllowRead {
+		return in.operator(in.s, "Allowing programs and paths")
+	}
+	return nil
+}
+
+// mayInstallSome refuses whoever could install no pack whatever. Which pack it is is asked again once
+// its id is known.
+func (l *Lifecycle) mayInstallSome(s protocol.Session, st *store.State) *protocol.Error {
+	some := make([]grant.Grant, 0, len(st.Grants))
+	for _, g := range st.Grants {
+		if g.Effect == grant.Allow || len(g.Packs) == 0 || slices.Contains(g.Packs, "*") {
+			g.Packs = nil
+			some = append(some, g)
+		}
+	}
+	r := grant.Request{Principal: s.Principal, Tenant: s.Tenant, Capability: protocol.PackInstall, Now: l.Now()}
+	d := grant.Evaluate(some, r)
+	if r.Plane = grant.PlaneControl; d.Err == nil || grant.Evaluate(some, r).Err == nil {
+		return nil
+	}
+	return l.refuse(s, audit.Entry{Act: "install", Grant: d.Path}, d.Err)
+}
+
+func (in *installing) mayInstallSome(st *store.State) *protocol.Error {
+	return in.Lifecycle.mayInstallSome(in.s, st)
+}
+
+func (in *installing) openAll(names []string) ([]*source, *protocol.Error) {
+	var sources []*source
+	var unreadable []protocol.Issue
+	for _, name := range names {
+		src, err := in.open(name)
+		switch {
+		case err == nil:
+			src.load(in.Limits)
+			sources = append(sources, src)
+		case err.Code == protocol.LintFailed:
+			unreadable = append(unreadable, err.Details["issues"].([]protocol.Issue)...)
+		default:
+			closeAll(sources)
+			return nil, err
+		}
+	}
+	if len(unreadable) > 0 {
+		unreadable = append(unreadable, in.lintSources(sources)...)
+		closeAll(sources)
+		return nil, lintFailed(sortedIssues(unreadable))
+	}
+	return sources, nil
+}
+
+func closeAll(sources []*source) {
+	for _, src := range sources {
+		_ = src.close() // a temporary directory; nothing depends on it any more
+	}
+}
+
+// lintAll is HCP-11.1-2 and HCP-11.1-2b: lint is never skipped, and a pack that fails it is not
+// installed, nor is any other of the call.
+func (in *installing) lintAll(sources []*source) ([]protocol.Issue, *protocol.Error) {
+	issues := in.lintSources(sources)
+	if protocol.HasErrors(issues) {
+		return nil, lintFailed(issues)
+	}
+	seen := map[string]bool{}
+	for _, src := range sources {
+		if src.pack.ID == "" || src.pack.Manifest == nil || src.pack.Policy == nil {
+			return nil, lintFailed([]protocol.Issue{notReadable(src.shown, errors.New("it changed while it was read"))})
+		}
+		if seen[src.pack.ID] {
+			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("Two sources of this call are the pack %q.", src.pack.ID)).
+				WithHint("hcpx install <one of them>")
+		}
+		seen[src.pack.ID] = true
+		if w := src.pack.Manifest.Wrap; w != nil && w.PassThrough && !in.o.AllowPassThrough {
+			return nil, protocol.Fail(protocol.LintFailed, fmt.Sprintf("Nothing was installed: the pack %q passes any argument through to its program.", src.pack.ID)).
+				With("issues", issues).WithHint("hcpx install " + src.shown + " --allow-pass-through")
+		}
+	}
+	return issues, nil
+}
+
+func issuesOf(all []protocol.Issue, src *source, sources int) []protocol.Issue {
+	mine := []protocol.Issue{}
+	for _, i := range all {
+		if sources == 1 || i.Dir == src.shown {
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}
+
+// one installs one linted source and answers what became of it.
+func (in *installing) one(src *source) InstalledPack {
+	m := src.pack.Manifest
+	out := InstalledPack{PackID: m.ID, Version: m.Version, Digest: src.sum, Source: src.shown,
+		Allowed: []string{}, Needs: []Need{}, Issues: []protocol.Issue{}}
+	st, err := in.state()
+	if err == nil {
+		err = in.may(in.s, st, protocol.PackInstall, subject{"install", m.ID, planeOf(m)})
+	}
+	if err == nil {
+		err = in.place(st, src, &out)
+	}
+	if err == nil {
+		err = in.allow(src, &out)
+	}
+	if err != nil {
+		out.Error = err
+	}
+	return out
+}
+
+// place puts the files into the store, unless they are there: a newer version replaces the older, the
+// same version with other content is a conflict, an older one is taken and said.
+func (in *installing) place(st *store.State, src *source, out *InstalledPack) *protocol.Error {
+	old, err := in.Store.Meta(out.PackID)
+	switch {
+	case errors.Is(err, store.ErrNotInstalled):
+		return in.write(src, out, "")
+	case err != nil:
+		return storeFault(err, "The record of the pack cannot be read")
+	}
+	_, broken := in.Gate.Installed(out.PackID)
+	if old.Record.Digest == src.sum && broken == nil {
+		return nil
+	}
+	if old.Version == out.Version && old.Record.Digest != src.sum && !in.o.Force {
+		return protocol.Fail(protocol.DigestConflict, fmt.Sprintf("Version %s of %s is installed with other content.", out.Version, out.PackID)).
+			With("installed", old.Record.Digest).With("offered", src.sum).WithHint("hcpx install " + src.shown + " --force")
+	}
+	if err := in.accepted(st, src, out); err != nil {
+		return err
+	}
+	switch {
+	case old.Version != out.Version && semver.Compare("v"+old.Version, "v"+out.Version) > 0:
+		out.Note = "an older version than " + old.Version
+	case broken != nil:
+		out.Note = "the installed files had been changed"
+	}
+	out.Previous = old.Version
+	return in.write(src, out, old.Version)
+}
+
+// accepted holds a loosened policy until a person takes it (§13.3).
+func (in *installing) accepted(st *store.State, src *source, out *InstalledPack) *protocol.Error {
+	loosened := in.loosened(out.PackID, src.pack.Policy)
+	if len(loosened) == 0 {
+		return nil
+	}
+	out.Loosened = loosened
+	if in.o.AcceptPolicyChange && !in.s.Principal.Agent() {
+		return nil
+	}
+	if in.o.Ask != nil && in.s.Principal.Human() {
+		c := in.consentPack(st, in.s, src.pack.Manifest, src.pack.Policy)
+		c.Source, c.Loosened = src.shown, loosened
+		if in.o.Ask(Consent{Question: "policy", Packs: []ConsentPack{c}}) {
+			return nil
+		}
+	}
+	return protocol.Fail(protocol.PolicyLoosened, fmt.Sprintf("Version %s of %s loosens its policy: %s.", out.Version, out.PackID, strings.Join(loosened, "; "))).
+		With("loosened", loosened).WithHint("hcpx install " + src.shown + " --accept-policy-change")
+}
+
+// loosened compares with what is installed. Files that were changed since their install say nothing
+// about how strict the old policy was, so the new one must be looked at.
+func (l *Lifecycle) loosened(id string, next *policy.Policy) []string {
+	loaded, err := l.Gate.Installed(id)
+	if err != nil {
+		return []string{"the installed files were changed, so nothing says how strict their policy was"}
+	}
+	return policy.Loosened(loaded.Policy, next)
+}
+
+func (in *installing) write(src *source, out *InstalledPack, previous string) *protocol.Error {
+	detail := map[string]any{"version": out.Version, "digest": src.sum, "source": src.shown}
+	if previous != "" {
+		detail["replaced"] = previous
+	}
+	if len(out.Loosened) > 0 {
+		detail["loosened"] = out.Loosened
+	}
+	if err := in.changes(in.s, "install", out.PackID, detail); err != nil {
+		return err
+	}
+	meta := store.Meta{PackID: out.PackID, Version: out.Version, Source: src.shown, InstalledAt: in.Now(), InstalledBy: string(in.s.Principal),
+		Record: pack.Record{Digest: src.sum}}
+	if err := in.Store.Install(out.PackID, src.fs, meta); err != nil {
+		return in.failed(in.s, "install", out.PackID, storeFault(err, "The pack cannot be installed"))
+	}
+	out.Changed = true
+	if previous == "" {
+		return nil
+	}
+	if err := in.probed(out.PackID); err != nil {
+		return in.undo(out, previous, err)
+	}
+	return in.refreshSkill(out.PackID)
+}
+
+// undo takes a failed upgrade back: its probe said that it does not work here.
+func (in *installing) undo(out *InstalledPack, previous string, why *protocol.Error) *protocol.Error {
+	if err := in.changes(in.s, "rollback", out.PackID, map[string]any{"version": previous, "because": why.Message}); err != nil {
+		return err
+	}
+	if err := in.Store.Rollback(out.PackID); err != nil {
+		return in.failed(in.s, "rollback", out.PackID, storeFault(err, "The version before cannot be brought back"))
+	}
+	out.Changed = false
+	why.Message = fmt.Sprintf("Version %s of %s does not work here, so %s was kept: %s", out.Version, out.PackID, previous, why.Message)
+	return why.WithHint("hcpx doctor")
+}
+
+// allow records programs and paths, when the caller or a person said so; what stays is listed as needed.
+func (in *installing) allow(src *source, out *InstalledPack) *protocol.Error {
+	st, err := in.state()
+	if err != nil {
+		return err
+	}
+	m := src.pack.Manifest
+	bins, reads := in.o.AllowBin, in.o.AllowRead
+	if asked := slices.ContainsFunc(needsOf(st, m), func(n Need) bool {
+		return n.Kind == "read" && !reads || (n.Kind == "bin" || n.Kind == "uses") && !bins
+	}); asked && in.o.Ask != nil && in.s.Principal.Human() {
+		c := in.consentPack(st, in.s, m, src.pack.Policy)
+		c.Source = src.shown
+		if in.o.Ask(Consent{Question: "allow", Packs: []ConsentPack{c}}) {
+			bins, reads = true, true
+		}
+	}
+	refused := map[string]string{}
+	if bins || reads {
+		if refused, err = in.letIn(m, out, bins, reads); err != nil {
+			return err
+		}
+		if st, err = in.state(); err != nil {
+			return err
+		}
+	}
+	out.Needs = needsOf(st, m)
+	for i, n := range out.Needs {
+		out.Needs[i].Reason = refused[n.Name]
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hcpx/internal/gate"
+	"hcpx/internal/lint"
+	"hcpx/internal/pack"
+	"hcpx/internal/protocol"
+)
+
+// Lint checks pack directories (§14.2). It needs no grant, changes nothing and touches no store; packs of
+// one call see each other.
+func (l *Lifecycle) Lint(dirs []string) LintView {
+	var sources []lint.Source
+	var unreadable []protocol.Issue
+	for _, dir := range dirs {
+		src, err := lint.Open(dir)
+		if err != nil {
+			unreadable = append(unreadable, notReadable(dir, err))
+			continue
+		}
+		sources = append(sources, src)
+	}
+	issues := lint.Run(sources, lint.Options{BootstrapDigest: BootstrapDigest, Limits: l.Limits})
+	if len(dirs) > 1 && len(sources) == 1 {
+		for i := range issues {
+			issues[i].Dir = sources[0].Dir
+		}
+	}
+	if len(dirs) == 1 && len(unreadable) == 1 {
+		unreadable[0].Dir = ""
+	}
+	return LintView{Issues: sortedIssues(append(unreadable, issues...))}
+}
+
+// notReadable is pack.unreadable for a source that can't be opened at all.
+func notReadable(dir string, err error) protocol.Issue {
+	i := protocol.NewIssue("pack.unreadable", ".", fmt.Sprintf("%s cannot be read as a pack: %s.", dir, plainReason(err)))
+	i.Dir = dir
+	return i
+}
+
+// plainReason is the last word of a file error, without the path, which the message names already.
+func plainReason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// lintSources is the lint of install (HCP-11.1-2): never skipped, all sources before any is installed,
+// and against the packs that the store has.
+func (l *Lifecycle) lintSources(sources []*source) []protocol.Issue {
+	var list []lint.Source
+	for _, src := range sources {
+		list = append(list, lint.Source{Dir: src.shown, FS: src.fs, Name: src.name})
+	}
+	issues := lint.Run(list, lint.Options{Installed: l.installedPack, BootstrapDigest: BootstrapDigest, Limits: l.Limits})
+	return sortedIssues(issues)
+}
+
+// installedPack opens a pack of the store for cross-pack rules; nil when there is none that can be used.
+func (l *Lifecycle) installedPack(id string) *pack.Pack {
+	loaded, err := l.Gate.Installed(id)
+	if err != nil {
+		return nil
+	}
+	return &pack.Pack{ID: id, FS: os.DirFS(loaded.Dir), Manifest: loaded.Manifest, Policy: loaded.Policy}
+}
+
+// lintInstalled lints a pack where it lies, for doctor: a newer runtime may know more.
+func (l *Lifecycle) lintInstalled(id string) []protocol.Issue {
+	src, err := lint.Open(l.Store.Dir(id))
+	if err != nil {
+		return []protocol.Issue{notReadable(id, err)}
+	}
+	src.Dir, src.Name = id, id
+	options := lint.Options{Installed: l.installedPack, Limits: l.Limits}
+	if id == gate.Bootstrap {
+		options.BootstrapDigest = BootstrapDigest
+	}
+	return lint.Run([]lint.Source{src}, options)
+}
+
+func lintFailed(issues []protocol.Issue) *protocol.Error {
+	count := 0
+	for _, i := range issues {
+		if i.Severity == protocol.SeverityError {
+			count++
+		}
+	}
+	message := fmt.Sprintf("Nothing was installed: lint found %d errors.", count)
+	if first := slices.IndexFunc(issues, func(i protocol.Issue) bool { return i.Severity == protocol.SeverityError }); count == 1 && first >= 0 {
+		i := issues[first]
+		message = fmt.Sprintf("Nothing was installed: %s:%d:%d %s: %s", filepath.ToSlash(i.File), i.Line, i.Column, i.Code, i.Message)
+	}
+	return protocol.Fail(protocol.LintFailed, message).With("issues", issues).WithHint("hcpx lint <its directory>")
+}
+
+func sortedIssues(issues []protocol.Issue) []protocol.Issue {
+	if issues == nil {
+		issues = []protocol.Issue{}
+	}
+	protocol.SortIssues(issues)
+	return issues
+}

@@ -1,0 +1,123 @@
+package lifecycle
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hcpx/internal/pack"
+	"hcpx/internal/protocol"
+)
+
+// source is one pack to install: its files, readable until close.
+type source struct {
+	shown string // as the person named it
+	name  string // of its directory, for the warning pack.dir-name
+	fs    fs.FS
+	pack  *pack.Pack
+	sum   string // digest of what was linted
+	close func() error
+}
+
+// open takes a directory or an archive (§11). What can't be read as either is pack.unreadable, as lint
+// says it; an address of a registry belongs to the other program.
+func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
+	if strings.HasPrefix(name, "oci://") {
+		return nil, protocol.Fail(protocol.ComponentMissing, "Packs of a registry are fetched by hcpxd, which is not installed beside hcpx.").
+			WithHint("hcpx install DIR")
+	}
+	info, err := os.Stat(name)
+	var src *source
+	switch {
+	case err != nil:
+	case info.IsDir():
+		src, err = openDir(name)
+	default:
+		src, err = l.openArchive(name)
+	}
+	if err != nil {
+		return nil, lintFailed([]protocol.Issue{notReadable(name, err)})
+	}
+	return src, nil
+}
+
+func openDir(dir string) (*source, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return &source{shown: dir, name: filepath.Base(abs), fs: root.FS(), close: root.Close}, nil
+}
+
+// load reads the files that were linted, so that the store can refuse any others.
+func (src *source) load(lim pack.Limits) {
+	src.pack, _ = pack.Load(src.fs, lim) // its issues are lint's
+	src.sum = pack.Digest(src.pack.Files)
+}
+
+// openArchive unpacks into a directory of its own, which close removes.
+func (l *Lifecycle) openArchive(name string) (*source, error) {
+	unpack := archiveKind(name)
+	if unpack == nil {
+		return nil, errors.New("it is neither a directory nor a .tgz, .tar.gz or .zip file")
+	}
+	dir, err := os.MkdirTemp("", "hcpx-install-")
+	if err != nil {
+		return nil, err
+	}
+	remove := func() error { return os.RemoveAll(dir) }
+	src, err := l.unpacked(name, dir, unpack)
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	closeRoot := src.close
+	src.close = func() error { return errors.Join(closeRoot(), remove()) }
+	src.shown = name
+	return src, nil
+}
+
+func (l *Lifecycle) unpacked(name, dir string, unpack unpacker) (*source, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	x := newExtraction(root, l.Limits)
+	if err := errors.Join(unpack(name, x), root.Close()); err != nil {
+		return nil, err
+	}
+	top, err := singleTop(dir)
+	if err != nil {
+		return nil, err
+	}
+	src, err := openDir(filepath.Join(dir, top))
+	if err != nil {
+		return nil, err
+	}
+	if top == "." {
+		base := filepath.Base(name)
+		for _, ext := range []string{".tgz", ".tar.gz", ".zip"} {
+			base = strings.TrimSuffix(base, ext)
+		}
+		src.name = base
+	}
+	return src, nil
+}
+
+// singleTop is the one directory that an archive may hold its pack in, or "." when the pack lies at its
+// root.
+func singleTop(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(entries) == 1 && entries[0].IsDir() {
+		return entries[0].Name(), nil
+	}
+	return ".", nil
+}

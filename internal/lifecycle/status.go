@@ -1,0 +1,143 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hcpx/internal/gate"
+	"hcpx/internal/protocol"
+	"hcpx/internal/store"
+)
+
+// health gathers findings. It reads only: no credential is minted, nothing is refreshed or written
+// (HCP-12.1-9).
+type health struct {
+	*Lifecycle
+	s    protocol.Session
+	st   *store.State
+	view HealthView
+}
+
+// Status says in one page whether the runtime is healthy (HCP-12.1-7): store, state, audit, and each pack
+// with its files.
+func (l *Lifecycle) Status(s protocol.Session) HealthView {
+	h := l.health(s)
+	if h.st != nil {
+		h.packs(h.packStands)
+	}
+	return h.done()
+}
+
+func (l *Lifecycle) health(s protocol.Session) *health {
+	h := &health{Lifecycle: l, s: s, view: HealthView{Home: l.Store.Home(), Session: s.ID, Active: []string{}, Findings: []Finding{}}}
+	st, err := l.state()
+	if err != nil {
+		h.fail("state", "state.json", err.Message, err.Hint)
+	} else {
+		h.st = st
+		h.view.Active = append(h.view.Active, st.Session(s.ID).Activated...)
+		h.ok("state", "state.json", fmt.Sprintf("It can be read: %d grants, %d allowed programs.", len(st.Grants), len(st.Bins)))
+	}
+	h.auditStands()
+	h.sandboxStands()
+	h.bootstrapStands()
+	return h
+}
+
+func (h *health) auditStands() {
+	if h.AuditHealth == nil {
+		return
+	}
+	if err := h.AuditHealth(); err != nil {
+		h.fail("audit", "audit", "The audit is not well: "+err.Error()+".", "hcpx audit verify")
+		return
+	}
+	h.ok("audit", "audit", "It can be written, and its head fits.")
+}
+
+func (h *health) sandboxStands() {
+	facts := h.Gate.Sandbox.Facts()
+	if facts.Backend == "" {
+		h.fail("sandbox", "kernel", "Nothing here can confine a command, so sandboxed commands are refused.", "hcpx doctor")
+		return
+	}
+	missing := 0
+	for _, r := range facts.Rules {
+		if r.State == "missing" {
+			missing++
+		}
+	}
+	message := fmt.Sprintf("Commands are confined by %s, ABI %d.", facts.Backend, facts.ABI)
+	if missing > 0 {
+		h.warn("sandbox", "kernel", fmt.Sprintf("%s %d rules are missing; commands that need them are refused.", message, missing), "hcpx doctor")
+		return
+	}
+	h.ok("sandbox", "kernel", message)
+}
+
+func (h *health) bootstrapStands() {
+	switch err := h.bootstrapIntact(); {
+	case err == nil:
+		h.ok("pack", gate.Bootstrap, "It is installed and intact.")
+	case errors.Is(err, store.ErrNotInstalled):
+		h.ok("pack", gate.Bootstrap, "It is installed on first use.")
+	default:
+		h.warn("pack", gate.Bootstrap, "The bootstrap pack does not stand: "+plainReason(err)+".", "hcpx repair")
+	}
+}
+
+// packs looks at each installed pack, and at what the state says of packs that are not there.
+func (h *health) packs(look func(id string)) {
+	ids, err := h.Store.Packs()
+	if err != nil {
+		h.fail("store", "packs", "The packs cannot be listed: "+err.Error()+".", "hcpx repair")
+		return
+	}
+	h.view.Packs = len(ids)
+	for _, id := range ids {
+		if id != gate.Bootstrap {
+			look(id)
+		}
+	}
+	for _, id := range h.view.Active {
+		if id != gate.Bootstrap && !slices.Contains(ids, id) {
+			h.warn("pack", id, "It is activated in this session, but not installed.", "hcpx deactivate "+id)
+		}
+	}
+}
+
+// packStands: the files are those that were installed (§2.4).
+func (h *health) packStands(id string) {
+	if _, err := h.Gate.Installed(id); err != nil {
+		h.fail("pack", id, err.Message, err.Hint)
+		return
+	}
+	h.ok("pack", id, "Its files are those that were installed.")
+}
+
+func (h *health) add(level, area, subject, message, fix string) {
+	h.view.Findings = append(h.view.Findings, Finding{Area: area, Subject: subject, Level: level, Message: message, Fix: fix})
+}
+
+func (h *health) ok(area, subject, message string) { h.add(LevelOK, area, subject, message, "") }
+func (h *health) warn(area, subject, message, fix string) {
+	h.add(LevelWarning, area, subject, message, fix)
+}
+func (h *health) fail(area, subject, message, fix string) {
+	h.add(LevelFailure, area, subject, message, fix)
+}
+
+// done gives the view its level: the worst finding's, and its exit code (HCP-12.1-7).
+func (h *health) done() HealthView {
+	h.view.Level = LevelOK
+	for _, f := range h.view.Findings {
+		switch {
+		case f.Level == LevelFailure:
+			h.view.Level, h.view.Exit = LevelFailure, 1
+		case f.Level == LevelWarning && h.view.Exit == 0:
+			h.view.Level, h.view.Exit = LevelWarning, 2
+		}
+	}
+	return h.view
+}

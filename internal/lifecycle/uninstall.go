@@ -1,0 +1,102 @@
+package lifecycle
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"hcpx/internal/gate"
+	"hcpx/internal/protocol"
+	"hcpx/internal/store"
+)
+
+// UninstallOptions are the caller's answers. Without an Ask nobody is asked about other sessions.
+type UninstallOptions struct {
+	Force bool
+	Purge bool
+	Ask   Ask
+}
+
+// Uninstall removes a pack from the store and from every session (§11.1). The bootstrap pack is refused
+// (HCP-11.1-5). A pack that is not installed is no error. What the operator allowed to this pack alone
+// goes with it, so that no later pack of the same id inherits it.
+func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions) (UninstallView, *protocol.Error) {
+	view := UninstallView{PackID: id, Sessions: []string{}}
+	st, err := l.state()
+	if err != nil {
+		return view, err
+	}
+	if err := l.may(s, st, protocol.PackInstall, subject{"uninstall", id, l.plane(id)}); err != nil {
+		return view, err
+	}
+	if id == gate.Bootstrap {
+		return view, protocol.Fail(protocol.BootstrapPack, "The bootstrap pack hcp-cli belongs to the runtime and cannot be uninstalled.").WithHint("hcpx list")
+	}
+	view.Sessions = append(view.Sessions, st.SessionsOf(id)...)
+	if err := l.othersAgree(s, view, o); err != nil {
+		return view, err
+	}
+	if err := l.dropFromState(s, id, o, &view); err != nil {
+		return view, err
+	}
+	if err := l.removeFiles(s, id, o, &view); err != nil {
+		return view, err
+	}
+	return view, nil
+}
+
+// othersAgree asks when sessions of others would lose the pack.
+func (l *Lifecycle) othersAgree(s protocol.Session, view UninstallView, o UninstallOptions) *protocol.Error {
+	others := slices.DeleteFunc(slices.Clone(view.Sessions), func(id string) bool { return id == s.ID })
+	if len(others) == 0 || o.Force || o.Ask == nil || !s.Principal.Human() {
+		return nil
+	}
+	if o.Ask(Consent{Question: "uninstall", Packs: []ConsentPack{{PackID: view.PackID}}, Sessions: others}) {
+		return nil
+	}
+	return protocol.Fail(protocol.Canceled, "Nothing was removed: "+view.PackID+" is activated in "+strings.Join(others, ", ")+".").
+		WithHint("hcpx uninstall " + view.PackID + " --force")
+}
+
+// dropFromState takes the pack out of all sessions and lists. Its entry is the one of the whole command.
+func (l *Lifecycle) dropFromState(s protocol.Session, id string, o UninstallOptions, view *UninstallView) *protocol.Error {
+	changed, err := l.update(s, "uninstall", id, func(st *store.State) (any, *protocol.Error) {
+		before := len(st.Native) + len(st.Reads) + len(st.Hosts)
+		st.Native = slices.DeleteFunc(st.Native, func(p string) bool { return p == id })
+		st.Reads = slices.DeleteFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == id })
+		st.Hosts = slices.DeleteFunc(st.Hosts, func(h protocol.AllowedHost) bool { return h.Pack == id })
+		sessions := st.DropPack(id)
+		_, gone := l.Store.Meta(id)
+		if len(sessions) == 0 && before == len(st.Native)+len(st.Reads)+len(st.Hosts) &&
+			errors.Is(gone, store.ErrNotInstalled) && !(o.Purge && l.hasData(id)) {
+			return nil, nil
+		}
+		return map[string]any{"sessions": view.Sessions, "purge": o.Purge}, nil
+	})
+	view.Changed = changed
+	return err
+}
+
+// removeFiles removes skill, pack and, when asked, data. It is harmless when they are gone already.
+func (l *Lifecycle) removeFiles(s protocol.Session, id string, o UninstallOptions, view *UninstallView) *protocol.Error {
+	if !view.Changed {
+		return nil
+	}
+	err := errors.Join(l.Store.DropSkill(id), l.Store.Remove(id))
+	if o.Purge && err == nil {
+		view.Purged = l.hasData(id)
+		err = l.Store.PurgeLand(id)
+	}
+	if err != nil {
+		return l.failed(s, "uninstall", id, storeFault(err, "The pack cannot be removed"))
+	}
+	return nil
+}
+
+// hasData says whether some land of the pack has a directory.
+func (l *Lifecycle) hasData(id string) bool {
+	found, err := fs.Glob(os.DirFS(l.Store.Home()), "data/*/*/*/"+id)
+	return err == nil && len(found) > 0
+}
