@@ -4,7 +4,8 @@
 //
 // A composite lends no rights: every call goes through Run.Sub, which is the whole pipeline again, as the
 // same Principal. Bounds on one expression are 1 s and 1 MiB; clock, environment, input and imports are
-// closed. A nested composite is bounded by the pipeline at step 3.
+// closed. The memory of an expression is bounded by its time alone. A nested composite is bounded by the
+// pipeline at step 3.
 //
 // Numbers: whatever an expression passes on keeps its text, whole numbers of any size are computed exactly,
 // and decimals that an expression computes with are doubles, as in jq. A value that is no JSON number
