@@ -44,7 +44,7 @@ func (t tree) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if d, ok := f.(fs.ReadDirFile); ok {
-		return dir{d, name}, nil
+		return dir{file{f, name}, d}, nil
 	}
 	return file{f, name}, nil
 }
@@ -68,12 +68,12 @@ func (f file) Stat() (fs.FileInfo, error) {
 }
 
 type dir struct {
-	fs.ReadDirFile
-	name string
+	file
+	list fs.ReadDirFile
 }
 
 func (d dir) ReadDir(n int) ([]fs.DirEntry, error) {
-	entries, err := d.ReadDirFile.ReadDir(n)
+	entries, err := d.list.ReadDir(n)
 	for i, e := range entries {
 		entries[i] = entry{e, path.Join(d.name, e.Name())}
 	}

@@ -41,6 +41,7 @@ file == "stops.txt" {
 	id = get("stop_id")
 	name[id] = get("stop_name")
 	byname[tolower(name[id])] = id
+	byid[tolower(id)] = id
 }
 
 file == "routes.txt" { short[get("route_id")] = get("route_short_name") }
@@ -113,7 +114,7 @@ function runs(id,    s) {
 }
 
 function find(text) {
-	if (text in name) return text
+	if (tolower(text) in byid) return byid[tolower(text)]
 	if (tolower(text) in byname) return byname[tolower(text)]
 	printf "No stop is called \"%s\".\n", text > "/dev/stderr"
 	failed = 1
