@@ -1,0 +1,114 @@
+package settings
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// key is one setting: its form, its default, where it is kept. set is only called with what read gave.
+type key struct {
+	name   string
+	preset any
+	read   func(v value) (any, string) // the typed value, or what is wrong
+	set    func(s *Settings, v any)
+	show   func(s *Settings) string
+}
+
+// keys is the list of all settings, in the order of `hcpx config show`.
+func keys() []key {
+	const mib = 1 << 20
+	return []key{
+		choice("identity.agents", func(s *Settings) *string { return &s.Agents }, "detect", "trust-flags"),
+		choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "ask", "envelope"),
+		size("limits.output", func(s *Settings) *int64 { return &s.Limits.Output }, 8*mib),
+		span("limits.wall_max", func(s *Settings) *time.Duration { return &s.Limits.WallMax }, time.Hour),
+		span("limits.cpu", func(s *Settings) *time.Duration { return &s.Limits.CPU }, time.Hour),
+		count("limits.files", func(s *Settings) *int64 { return &s.Limits.Files }, 1024),
+		size("limits.file_size", func(s *Settings) *int64 { return &s.Limits.FileSize }, 1024*mib),
+		{
+			name: "packs.max_files", preset: int64(4096), read: whole,
+			set:  func(s *Settings, v any) { s.PackFiles = int(v.(int64)) },
+			show: func(s *Settings) string { return strconv.Itoa(s.PackFiles) },
+		},
+		size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib),
+	}
+}
+
+// choice is one of a few words, the first being the default.
+func choice(name string, at func(*Settings) *string, words ...string) key {
+	return key{
+		name: name, preset: words[0],
+		read: func(v value) (any, string) {
+			if v.kind == text && slices.Contains(words, v.text) {
+				return v.text, ""
+			}
+			return nil, fmt.Sprintf("%s is one of %q", name, words)
+		},
+		set:  func(s *Settings, v any) { *at(s) = v.(string) },
+		show: func(s *Settings) string { return *at(s) },
+	}
+}
+
+// span is a duration up to an hour, the longest timeout that a command may have (§3.2).
+func span(name string, at func(*Settings) *time.Duration, preset time.Duration) key {
+	return key{
+		name: name, preset: preset,
+		read: func(v value) (any, string) {
+			d, err := time.ParseDuration(v.text)
+			if v.kind != text || err != nil || d <= 0 || d > time.Hour {
+				return nil, name + ` is a duration up to an hour, as "90s" or "15m"`
+			}
+			return d, ""
+		},
+		set:  func(s *Settings, v any) { *at(s) = v.(time.Duration) },
+		show: func(s *Settings) string { return at(s).String() },
+	}
+}
+
+func count(name string, at func(*Settings) *int64, preset int64) key {
+	return key{
+		name: name, preset: preset, read: whole,
+		set:  func(s *Settings, v any) { *at(s) = v.(int64) },
+		show: func(s *Settings) string { return strconv.FormatInt(*at(s), 10) },
+	}
+}
+
+// size is a number of bytes, or a text with a unit.
+func size(name string, at func(*Settings) *int64, preset int64) key {
+	k := count(name, at, preset)
+	k.read = func(v value) (any, string) {
+		if v.kind == number {
+			return whole(v)
+		}
+		n, ok := parseSize(v.text)
+		if v.kind != text || !ok {
+			return nil, name + ` is a number of bytes, or a text as "512KiB", "8MiB" or "1GiB"`
+		}
+		return n, ""
+	}
+	return k
+}
+
+func whole(v value) (any, string) {
+	n, err := strconv.ParseInt(strings.ReplaceAll(v.text, "_", ""), 0, 64)
+	if v.kind != number || err != nil || n < 1 || n > math.MaxInt32 {
+		return nil, "the value is a whole number from 1 to 2147483647"
+	}
+	return n, ""
+}
+
+func parseSize(s string) (int64, bool) {
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		digits, ok := strings.CutSuffix(s, unit)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
+		return n << (10 * (i + 1)), err == nil && n > 0
+	}
+	return 0, false
+}

@@ -1,0 +1,131 @@
+// Package settings reads config.toml and the managed settings (§9.3, §11.3): identity, confirmation,
+// limits of a run (§10.4) and of a pack (§2.1). A store without a config.toml has the defaults, and costs
+// one look for each file.
+//
+// Nouns: Settings (the values in force), Row (one key, its value and where it came from, for `hcpx config
+// show`), Problem (what is wrong in a file, with its place). Managed settings beat config.toml. A key or
+// value that this runtime does not know is an error with its place, never ignored: it could be the one
+// that was meant to forbid something. Who may change settings is asked elsewhere (§9.6).
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Settings are the values in force. They are not changed after Load.
+type Settings struct {
+	Agents       string // detect | trust-flags (§9.3)
+	ConfirmAgent string // ask | envelope (§15.2)
+	Limits       Limits
+	PackFiles    int   // §2.1
+	PackBytes    int64 // §2.1
+	from         map[string]string
+}
+
+// Limits bound every run (§10.4).
+type Limits struct {
+	Output   int64         // bytes of stdout
+	WallMax  time.Duration // no command's timeout is longer
+	CPU      time.Duration
+	Files    int64 // open files
+	FileSize int64 // bytes of one written file
+}
+
+// Row is one setting.
+type Row struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"` // default | config.toml | managed.toml
+}
+
+// Problem is one thing wrong in a settings file; line and column are 1-based, the column in code points.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// Error holds every Problem of the files, in their order.
+type Error struct{ Problems []Problem }
+
+// Error is one line for each problem.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Default is what holds without any file.
+func Default() *Settings {
+	s := &Settings{from: map[string]string{}}
+	for _, k := range keys() {
+		k.set(s, k.preset)
+	}
+	return s
+}
+
+// Load reads home/config.toml, then the managed file over it; either may be absent. managed may be "".
+// An *Error lists all that is wrong in both; then no setting holds.
+func Load(home, managed string) (*Settings, error) {
+	s := Default()
+	var problems []Problem
+	for _, f := range []struct{ path, name string }{{filepath.Join(home, "config.toml"), "config.toml"}, {managed, "managed.toml"}} {
+		if f.path == "" {
+			continue
+		}
+		src, err := os.ReadFile(f.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = trusted(f.path)
+		}
+		if err != nil {
+			return nil, &Error{[]Problem{{File: f.path, Line: 1, Column: 1, Message: err.Error()}}}
+		}
+		problems = append(problems, s.apply(f.path, f.name, src)...)
+	}
+	if len(problems) > 0 {
+		return nil, &Error{problems}
+	}
+	return s, nil
+}
+
+// trusted refuses a file that other users can write.
+func trusted(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return errors.New("the file can be written by other users; chmod go-w it")
+	}
+	return nil
+}
+
+// Rows are all settings in a fixed order, each with where it came from.
+func (s *Settings) Rows() []Row {
+	var rows []Row
+	for _, k := range keys() {
+		from := s.from[k.name]
+		if from == "" {
+			from = "default"
+		}
+		rows = append(rows, Row{k.name, k.show(s), from})
+	}
+	return rows
+}

@@ -1,0 +1,150 @@
+package settings
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
+	s, err := Load(filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "none.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Row{
+		{"identity.agents", "detect", "default"}, {"confirm.agent", "ask", "default"},
+		{"limits.output", "8388608", "default"}, {"limits.wall_max", "1h0m0s", "default"}, {"limits.cpu", "1h0m0s", "default"},
+		{"limits.files", "1024", "default"}, {"limits.file_size", "1073741824", "default"},
+		{"packs.max_files", "4096", "default"}, {"packs.max_bytes", "67108864", "default"},
+	}
+	if diff := cmp.Diff(want, s.Rows()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func Test_9_3_ManagedBeatsConfig(t *testing.T) {
+	home := t.TempDir()
+	managed := filepath.Join(t.TempDir(), "managed.toml")
+	write(t, filepath.Join(home, "config.toml"), `
+confirm.agent = "envelope" # by hand
+limits = { output = "1MiB", files = 0x40 }
+[identity]
+agents = 'trust-flags'
+[packs]
+max_files = 1_000
+`)
+	write(t, managed, "[confirm]\nagent = \"ask\"\n[limits]\nwall_max = \"90s\"\n")
+	s, err := Load(home, managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Agents != "trust-flags" || s.ConfirmAgent != "ask" || s.PackFiles != 1000 || s.PackBytes != 64<<20 ||
+		s.Limits != (Limits{Output: 1 << 20, WallMax: 90 * time.Second, CPU: time.Hour, Files: 64, FileSize: 1 << 30}) {
+		t.Errorf("settings: %+v", s)
+	}
+	from := map[string]string{}
+	for _, r := range s.Rows() {
+		from[r.Key] = r.From
+	}
+	want := map[string]string{"identity.agents": "config.toml", "confirm.agent": "managed.toml", "limits.output": "config.toml",
+		"limits.wall_max": "managed.toml", "limits.cpu": "default", "limits.files": "config.toml", "limits.file_size": "default",
+		"packs.max_files": "config.toml", "packs.max_bytes": "default"}
+	if diff := cmp.Diff(want, from); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func Test_11_3_WhatIsWrongHasItsPlace(t *testing.T) {
+	cases := []struct{ name, text, want string }{
+		{"no TOML", "[limits]\noutput = \n", ":2:10: this is not TOML"},
+		{"cut off", "[limits", ":1:7: this is not TOML"},
+		{"bad UTF-8", "a = \"\xff\"", ":1:6: the file is not UTF-8"},
+		{"unknown key", "[confirm]\nagents = \"ask\"", ":2:1: confirm.agents is no setting|did you mean confirm.agent?"},
+		{"unknown table", "\n[confrim]\nagent = \"ask\"", ":2:2: confrim is no setting|did you mean confirm?"},
+		{"unknown everything", "frobnicate = true", ":1:1: frobnicate is no setting"},
+		{"array of tables", "[[limits]]\nfiles = 3", ":1:3: limits is a table of settings"},
+		{"a table as a value", "limits = 3", ":1:1: limits is a table of settings"},
+		{"bad word", "# ü\n[confirm]\n'agent' = \"maybe\"", ":3:11: confirm.agent is one of"},
+		{"bad type", "[identity]\nagents = true", "identity.agents is one of"},
+		{"zero", "[limits]\nfiles = 0", ":2:9: the value is a whole number"},
+		{"negative", "[limits]\noutput = -1", ":2:10: the value is a whole number"},
+		{"huge", "[limits]\noutput = 99999999999999999999", ":2:10: the value is a whole number"},
+		{"bad size", "[limits]\noutput = \"8MB\"", ":2:10: limits.output is a number of bytes"},
+		{"too long", "[limits]\nwall_max = \"2h\"", ":2:12: limits.wall_max is a duration up to an hour"},
+		{"twice", "[limits]\nfiles = 3\nfiles = 4", ":3:1: limits.files stands here a second time"},
+		{"twice in two ways", "limits.files = 3\n[limits]\nfiles = 4", ":3:1: limits.files stands here a second time"},
+		{"table twice", "[limits]\n[limits]", ":2:2: [limits] stands here a second time"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			path := filepath.Join(home, "config.toml")
+			write(t, path, c.text)
+			s, err := Load(home, "")
+			var e *Error
+			if s != nil || !errors.As(err, &e) || len(e.Problems) != 1 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			want, hint, _ := strings.Cut(c.want, "|")
+			if !strings.HasPrefix(err.Error(), path+":") || !strings.Contains(err.Error(), want) || hint != e.Problems[0].Hint {
+				t.Errorf("%s (%s), want %s", err, e.Problems[0].Hint, c.want)
+			}
+		})
+	}
+}
+
+func Test_11_3_AllProblemsOfBothFilesAreListed(t *testing.T) {
+	home := t.TempDir()
+	managed := filepath.Join(home, "managed.toml")
+	write(t, filepath.Join(home, "config.toml"), "one = 1\ntwo = 2\n")
+	write(t, managed, "forbid = [\"native-local\"]\n")
+	_, err := Load(home, managed)
+	var e *Error
+	if !errors.As(err, &e) || len(e.Problems) != 3 {
+		t.Errorf("problems: %v", err)
+	}
+}
+
+func Test_9_3_AFileThatOthersCanWriteIsRefused(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	write(t, path, "")
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(home, ""); err == nil {
+		t.Error("it was read")
+	}
+	if _, err := Load(t.TempDir(), t.TempDir()); err == nil {
+		t.Error("a directory was read as managed settings")
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	f.Add([]byte("[limits]\noutput = \"8MiB\"\n"))
+	f.Add([]byte("limits = { files = 3, }\n[[x]]\n\"\" = 1"))
+	f.Add([]byte("a.b.\"c\" = '''x\n'''"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s := Default()
+		for _, p := range s.apply("config.toml", "config.toml", src) {
+			if p.Line < 1 || p.Column < 1 || p.Message == "" {
+				t.Errorf("problem without a place: %+v", p)
+			}
+		}
+		if s.Limits.Output < 1 || s.Limits.WallMax < 1 || s.PackFiles < 1 || s.Agents == "" {
+			t.Errorf("impossible settings: %+v", s)
+		}
+	})
+}
