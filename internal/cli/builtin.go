@@ -10,7 +10,7 @@ import (
 
 // builtin runs a command line of the bootstrap pack in this process (§11.4): the same tree and the same
 // App, as the Session that passed the pipeline, in JSON, without terminal and questions. Flags cannot
-// change who acts: the Session is fixed. argv[0] is the program.
+// change who acts: the Session is fixed. argv is without the program.
 func (d *deps) builtin(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, code int) {
 	var out, notes bytes.Buffer
 	env := d.env
@@ -18,6 +18,6 @@ func (d *deps) builtin(ctx context.Context, s protocol.Session, argv []string) (
 	env.InTTY, env.OutTTY, env.ErrTTY = false, false, false
 	env.Dir = s.Dir
 	inner := &deps{env: env, asJSON: true, opened: d.opened, session: &s}
-	code = inner.run(ctx, argv[1:])
+	code = inner.run(ctx, argv)
 	return out.Bytes(), code
 }

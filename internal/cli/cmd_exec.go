@@ -35,7 +35,7 @@ func newExecCmd(d *deps, run runner[execOptions]) *cobra.Command {
 			"One value for an array argument is an array of one. What does not fit is refused, never changed to fit.\n" +
 			"A gated write needs --confirm; on a terminal a person is asked once. --plan shows what would run and runs nothing.\n" +
 			"Arguments longer than a command line takes: --envelope - reads {\"pack_id\", \"verb_key\", \"args\", …} from stdin.",
-		example: "hcpx exec git log -- max=5\nhcpx exec git commit --plan -- 'message=First words'\nhcpx exec ledger transfer --confirm -- from=cash to=rent amount=100",
+		example: "hcpx exec git log -- limit=5\nhcpx exec git commit --plan -- 'message=First words'\nhcpx exec ledger transfer --confirm -- to=rent amount=100",
 	}, nil, nil)
 	c.Args = func(c *cobra.Command, args []string) error { return o.operands(c, args) }
 	c.RunE = func(c *cobra.Command, _ []string) error {

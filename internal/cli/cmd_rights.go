@@ -10,22 +10,25 @@ import (
 
 // The operator's commands (§9.6, §10.2): allow, grant, revoke, grants. Each is a person's act.
 
-// allowOptions is one of three forms: programs, native-local for a pack, hosts for a pack.
+// allowOptions is one of four forms: programs, native-local for a pack, hosts for a pack, paths for a pack.
 type allowOptions struct {
 	Bins      []string
 	Dangerous bool
 	Native    string
 	HostPack  string
 	Hosts     []string
+	ReadPack  string
+	Reads     []string
 }
 
 func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 	var o allowOptions
 	c := command(text{
-		use: "allow BIN… [--dangerous] | --native PACK | --host PACK HOST:PORT…", short: "Allow programs, native-local or hosts to packs",
+		use: "allow BIN… | --native PACK | --host PACK HOST:PORT… | --read PACK PATH…", short: "Allow programs, native-local, hosts or paths to packs",
 		long: "BIN is a name, recorded with the absolute path that PATH gives now, or a path. An interpreter or shell needs\n" +
-			"--dangerous. --native lets a pack that asks for it run outside the sandbox. --host adds hosts to a pack that takes them.",
-		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443",
+			"--dangerous. --native lets a pack that asks for it run outside the sandbox. --host adds hosts to a pack that takes\n" +
+			"them. --read opens paths that a pack declares to read.",
+		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'",
 	}, cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		if err := o.operands(args); err != nil {
 			return err
@@ -37,26 +40,36 @@ func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 	f.BoolVar(&o.Dangerous, "dangerous", false, "allow an interpreter or shell as the program of a command")
 	f.StringVar(&o.Native, "native", "", "let `PACK` run outside the sandbox")
 	f.StringVar(&o.HostPack, "host", "", "add the hosts that follow to `PACK`")
+	f.StringVar(&o.ReadPack, "read", "", "open the paths that follow to `PACK`")
 	c.ValidArgsFunction = nil // names of programs: the shell knows them
 	return c
 }
 
-// operands tells the three forms apart.
+// operands tells the forms apart.
 func (o *allowOptions) operands(args []string) error {
+	forms := 0
+	for _, pack := range []string{o.Native, o.HostPack, o.ReadPack} {
+		if pack != "" {
+			forms++
+		}
+	}
 	switch {
-	case o.Native != "" && o.HostPack != "":
-		return usage("allow", "--native and --host are two acts; give one")
-	case o.Native != "":
-		if len(args) > 0 || o.Dangerous {
-			return usage("allow", "--native takes the id of one pack and nothing else")
-		}
+	case forms > 1:
+		return usage("allow", "--native, --host and --read are acts of their own; give one")
+	case forms == 1 && o.Dangerous:
+		return usage("allow", "--dangerous belongs to programs")
+	case o.Native != "" && len(args) > 0:
+		return usage("allow", "--native takes the id of one pack and nothing else")
+	case o.HostPack != "" && len(args) == 0:
+		return usage("allow", "--host takes a pack and at least one host:port")
+	case o.ReadPack != "" && len(args) == 0:
+		return usage("allow", "--read takes a pack and at least one path")
+	case forms == 0 && len(args) == 0:
+		return usage("allow", "hcpx allow needs a program, --native PACK, --host PACK HOST:PORT, or --read PACK PATH")
 	case o.HostPack != "":
-		if len(args) == 0 || o.Dangerous {
-			return usage("allow", "--host takes a pack and at least one host:port")
-		}
 		o.Hosts = args
-	case len(args) == 0:
-		return usage("allow", "hcpx allow needs a program, --native PACK, or --host PACK HOST:PORT")
+	case o.ReadPack != "":
+		o.Reads = args
 	default:
 		o.Bins = args
 	}
@@ -97,16 +110,21 @@ func newRevokeCmd(d *deps, run runner[grantOptions]) *cobra.Command {
 	}, run)
 }
 
-// newRuleCmd makes grant and revoke, which take the same words.
+// newRuleCmd makes grant and revoke, which take the same words. grant takes several values of an axis,
+// revoke one.
 func newRuleCmd(d *deps, t text, run runner[grantOptions]) *cobra.Command {
 	var o grantOptions
 	var rules []string
-	least, what := 2, "a principal and at least one capability"
-	if strings.HasPrefix(t.use, "revoke") {
-		least, what = 1, "a principal"
+	granting := strings.HasPrefix(t.use, "grant ")
+	least, what := 1, "a principal"
+	if granting {
+		least, what = 2, "a principal and at least one capability"
 	}
 	c := command(t, operands(least, -1, what), func(c *cobra.Command, args []string) error {
 		o.Principal, o.Capabilities = args[0], args[1:]
+		if !granting && max(len(o.Packs), len(o.Verbs), len(o.Projects), len(o.Planes)) > 1 {
+			return usage("revoke", "hcpx revoke takes each of --pack, --verb, --project and --plane once")
+		}
 		for _, r := range rules {
 			rule, err := readRule(c.Name(), r)
 			if err != nil {
@@ -118,14 +136,14 @@ func newRuleCmd(d *deps, t text, run runner[grantOptions]) *cobra.Command {
 	})
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringArrayVar(&o.Packs, "pack", nil, "only packs that fit `GLOB`")
-	f.StringArrayVar(&o.Verbs, "verb", nil, "only verbs that fit `GLOB`")
-	f.StringArrayVar(&o.Projects, "project", nil, "only projects that fit `GLOB`")
-	f.StringArrayVar(&o.Planes, "plane", nil, "`PLANE` runtime or control (default runtime)")
-	f.StringArrayVar(&rules, "arg", nil, "only when an argument fits: `NAME=VALUE`")
-	f.BoolVar(&o.SelfConfirm, "self-confirm", false, "let an agent's own confirmation count")
+	f.StringArrayVar(&o.Packs, "pack", nil, "packs that fit `GLOB`")
+	f.StringArrayVar(&o.Verbs, "verb", nil, "verbs that fit `GLOB`")
+	f.StringArrayVar(&o.Projects, "project", nil, "projects that fit `GLOB`")
+	f.StringArrayVar(&o.Planes, "plane", nil, "`PLANE` runtime or control")
+	f.StringArrayVar(&rules, "arg", nil, "a rule on an argument: `NAME=VALUE`")
+	f.BoolVar(&o.SelfConfirm, "self-confirm", false, "with which an agent's own confirmation counts")
 	f.BoolVar(&o.Deny, "deny", false, "a deny instead of an allow")
-	f.StringVar(&o.Expires, "expires", "", "end at `TIME`, as 2027-01-31T18:00:00Z")
+	f.StringVar(&o.Expires, "expires", "", "that ends at `TIME`, as 2027-01-31T18:00:00Z")
 	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return []string{"human:", "agent:", "service:", "mothership:"}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp

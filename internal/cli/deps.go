@@ -27,7 +27,7 @@ func (d *deps) app() (*app.App, error) {
 		return d.opened, nil
 	}
 	a, err := app.Open(app.Options{
-		Home: d.flags.Home, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
+		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
 		Now: d.env.Now, Builtin: d.builtin,
 	})
 	if err != nil {
@@ -40,7 +40,11 @@ func (d *deps) app() (*app.App, error) {
 // who resolves the Session, in one place for every command (§9.3).
 func (d *deps) who() (protocol.Session, error) {
 	if d.session != nil {
-		return *d.session, nil
+		s := *d.session
+		if d.flags.Project != "" {
+			s.Project = d.flags.Project // a selector: it refines, and grants still decide (§12.1.5)
+		}
+		return s, nil
 	}
 	a, err := d.app()
 	if err != nil {

@@ -63,7 +63,7 @@ func newRoot(d *deps) *cobra.Command {
 		Short: "Run the commands of harness packs through one governed pipeline",
 		Long: "hcpx takes a pack (a directory with a manifest, a policy and a skill), checks it, installs it, and runs its\n" +
 			"commands for people and agents: grants, arguments, confirmation, sandbox and audit, in one fixed order.",
-		Example:           "hcpx demo\nhcpx add git\nhcpx exec git log -- max=5",
+		Example:           "hcpx demo\nhcpx add git\nhcpx exec git log -- limit=5",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.NoArgs,

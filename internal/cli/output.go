@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"hcpx/internal/audit"
+	"hcpx/internal/lifecycle"
 	"hcpx/internal/protocol"
 )
 
@@ -86,6 +88,14 @@ func explainDetails(p *page, e *protocol.Error) {
 		for _, name := range decode[[]string](list) {
 			p.line("  did you mean %s", name)
 		}
+	}
+	if list, ok := e.Details["packs"]; ok {
+		for _, one := range decode[[]lifecycle.InstalledPack](list) {
+			showInstalled(p, one)
+		}
+	}
+	if report, ok := e.Details["report"].(audit.Report); ok {
+		showProblems(p, report)
 	}
 	if tail, ok := e.Details["stderr_tail"].(string); ok && tail != "" {
 		p.raw(p.paint(faint, "the command's last words:") + "\n" + terminated(tail))

@@ -1,0 +1,292 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/adapter/composite"
+	"hcpx/internal/adapter/wrap"
+	"hcpx/internal/audit"
+	"hcpx/internal/binding"
+	"hcpx/internal/gate"
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/lifecycle"
+	"hcpx/internal/manifest"
+	"hcpx/internal/pack"
+	"hcpx/internal/pipeline"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/session"
+	"hcpx/internal/settings"
+	"hcpx/internal/store"
+)
+
+// Options are what a process gives.
+type Options struct {
+	Home     string // --home; "" = $HCP_HOME, else ~/.hcp
+	Dir      string // working directory, for a relative home
+	UserHome string
+	Managed  string // the operator's settings of this machine (§9.3), "" = the usual place
+	Getenv   func(string) string
+	Now      func() time.Time
+	Watch    *Watch // counts what the doors did; nil outside conformance
+	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
+	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
+}
+
+// managedPath is root's file of settings.
+const managedPath = "/etc/hcpx/managed.toml"
+
+// App is the wired runtime over one home.
+type App struct {
+	o        Options
+	home     string
+	settings *settings.Settings
+
+	store func() *store.FS
+	audit func() audit.Log
+	gate  func() *gate.Gate
+	exec  func() *pipeline.Pipeline
+	life  func() *lifecycle.Lifecycle
+}
+
+// Open reads the settings and makes nothing (§11.3: lint, version, help, completion and conformance create
+// no store).
+func Open(o Options) (*App, *protocol.Error) {
+	home, refusal := homeOf(o)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if o.Managed == "" {
+		o.Managed = managedPath
+	}
+	set, err := settings.Load(home, o.Managed)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	a := &App{o: o, home: home, settings: set}
+	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now}) })
+	a.audit = sync.OnceValue(a.newAudit)
+	a.gate = sync.OnceValue(a.newGate)
+	a.exec = sync.OnceValue(a.newPipeline)
+	a.life = sync.OnceValue(a.newLifecycle)
+	return a, nil
+}
+
+// unusable says what is wrong in the settings: a value that is not understood might be the one that forbids.
+func unusable(err error) *protocol.Error {
+	e := protocol.Fail(protocol.InternalError, "The settings cannot be used: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
+	var all *settings.Error
+	if errors.As(err, &all) {
+		e = e.With("problems", all.Problems)
+		for _, p := range all.Problems {
+			if p.Hint != "" && e.Hint == "" {
+				e.Hint = p.Hint
+			}
+		}
+	}
+	return e
+}
+
+// homeOf finds the store: --home, else $HCP_HOME, else ~/.hcp.
+func homeOf(o Options) (string, *protocol.Error) {
+	home := o.Home
+	if home == "" {
+		home = o.Getenv("HCP_HOME")
+	}
+	if home == "" {
+		if o.UserHome == "" {
+			return "", protocol.Fail(protocol.UsageError, "There is no home directory to keep the store in.").WithHint("hcpx --home DIR …")
+		}
+		home = filepath.Join(o.UserHome, ".hcp")
+	}
+	if !filepath.IsAbs(home) {
+		if o.Dir == "" {
+			return "", protocol.Fail(protocol.UsageError, "The store is named by a relative path, and the working directory is gone.").WithHint("hcpx --home DIR …")
+		}
+		home = filepath.Join(o.Dir, home)
+	}
+	return filepath.Clean(home), nil
+}
+
+// Home is the store's directory.
+func (a *App) Home() string { return a.home }
+
+// Settings are the settings in force.
+func (a *App) Settings() *settings.Settings { return a.settings }
+
+// AuditConfig says where the audit and its key lie; the key stands outside the store (§15.4).
+func (a *App) AuditConfig() audit.Config {
+	base := a.o.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(a.o.UserHome, ".config")
+	}
+	return audit.Config{
+		Dir: filepath.Join(a.home, "audit"), KeyPath: filepath.Join(base, "hcpx", "audit.key"), Now: a.o.Now,
+	}
+}
+
+func (a *App) newAudit() audit.Log {
+	var log audit.Log = audit.Open(a.AuditConfig())
+	if a.o.Watch != nil {
+		log = watchedLog{log, a.o.Watch}
+	}
+	return log
+}
+
+func (a *App) newGate() *gate.Gate {
+	g := &gate.Gate{
+		Store: a.store(), Hub: binding.NewHub(),
+		Sandbox:  sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now}),
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
+		Now:      a.o.Now, UserHome: a.o.UserHome, Limits: a.limits(),
+	}
+	if a.o.Watch != nil {
+		g.Sandbox, g.Hub = watchedSandbox{g.Sandbox, a.o.Watch}, watchedHub{g.Hub, a.o.Watch}
+	}
+	return g
+}
+
+// limits are the runtime's caps (§10.4).
+func (a *App) limits() sandbox.Limits {
+	l := a.settings.Limits
+	return sandbox.Limits{
+		Wall: l.WallMax, CPU: l.CPU, Files: uint64(max(l.Files, 0)), FileSize: uint64(max(l.FileSize, 0)), Output: int(l.Output),
+	}
+}
+
+func (a *App) newPipeline() *pipeline.Pipeline {
+	return pipeline.New(pipeline.Deps{
+		Gate: a.gate(), Audit: a.audit(), Now: a.o.Now, NewID: ids(a.o.Now), Builtin: a.o.Builtin,
+		AgentEnvelope: a.settings.ConfirmAgent == "envelope", OutputCap: a.limits().Output,
+	})
+}
+
+func (a *App) newLifecycle() *lifecycle.Lifecycle {
+	return &lifecycle.Lifecycle{
+		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
+		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth,
+	}
+}
+
+// auditHealth looks at the signed head and writes nothing; audit verify reads the whole chain. A store to
+// which nothing was written has no audit, and that is well.
+func (a *App) auditHealth() error {
+	cfg := a.AuditConfig()
+	if _, err := os.Stat(cfg.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := audit.ReadHead(cfg)
+	return err
+}
+
+// ids makes run ids: unique, and sorted by time.
+func ids(now func() time.Time) func() string {
+	var mu sync.Mutex
+	entropy := ulid.Monotonic(rand.Reader, 0)
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return newID(now(), entropy)
+	}
+}
+
+func newID(now time.Time, entropy io.Reader) string {
+	id, err := ulid.New(ulid.Timestamp(now), entropy)
+	if err != nil {
+		// More ids in one millisecond than it has room for: the next one has room again.
+		return newID(now.Add(time.Millisecond), ulid.Monotonic(rand.Reader, 0))
+	}
+	return id.String()
+}
+
+// Executor is the one way to run a command; the bootstrap pack is there from first use (§11.4).
+func (a *App) Executor(s protocol.Session) (protocol.Executor, *protocol.Error) {
+	if err := a.life().EnsureBootstrap(s); err != nil {
+		return nil, err
+	}
+	return a.exec(), nil
+}
+
+// Lifecycle is §11's operations; the bootstrap pack is there from first use.
+func (a *App) Lifecycle(s protocol.Session) (*lifecycle.Lifecycle, *protocol.Error) {
+	if err := a.life().EnsureBootstrap(s); err != nil {
+		return nil, err
+	}
+	return a.life(), nil
+}
+
+// Health is the Lifecycle for what must work on a damaged store and write nothing: doctor, status, repair,
+// whoami, lint (§11, §12.1.9).
+func (a *App) Health() *lifecycle.Lifecycle { return a.life() }
+
+// Caller is what a command line says of who acts.
+type Caller struct {
+	Session, As, Project, Workspace string
+	Dir                             string
+	User                            func() string // asked only when nothing else names a Principal
+}
+
+// Session makes the Session, in the one place of this face (§9.3).
+func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
+	in := session.Inputs{
+		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
+		Getenv: a.o.Getenv, Dir: c.Dir, Home: a.o.UserHome, StoreHome: a.home, Agents: a.settings.Agents,
+	}
+	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
+		in.User = c.User()
+	}
+	return session.Resolve(in)
+}
+
+// ArgsSchema is the args schema of an installed command, nil when there is none that can be read. It only
+// types words; the pipeline judges them.
+func (a *App) ArgsSchema(packID, verb string) *jsondoc.Node {
+	l, err := a.gate().Installed(packID)
+	if err != nil {
+		return nil
+	}
+	c := l.Manifest.Command(verb)
+	if c == nil {
+		return nil
+	}
+	schema, fault := c.Args()
+	if fault != nil {
+		return nil
+	}
+	return schema.Node()
+}
+
+// PackIDs are the installed packs, for completion: none when the store can't be read.
+func (a *App) PackIDs() []string {
+	ids, err := a.store().Packs()
+	if err != nil {
+		return nil
+	}
+	return ids
+}
+
+// VerbKeys are the commands of an installed pack, for completion.
+func (a *App) VerbKeys(packID string) []string {
+	l, err := a.gate().Installed(packID)
+	if err != nil {
+		return nil
+	}
+	keys := make([]string, len(l.Manifest.Commands))
+	for i, c := range l.Manifest.Commands {
+		keys[i] = c.Key
+	}
+	return keys
+}

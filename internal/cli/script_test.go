@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hcpx/internal/jsondoc"
+	"hcpx/internal/sandbox"
+)
+
+// The scripts run the real program, as a process of its own, in a home of their own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"hcpx": func() { os.Exit(Main(context.Background(), System())) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples", "packs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			store := filepath.Join(e.WorkDir, "store")
+			if err := os.Mkdir(store, 0o700); err != nil {
+				return err
+			}
+			if err := os.Mkdir(filepath.Join(e.WorkDir, "home"), 0o700); err != nil {
+				return err
+			}
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("HCP_HOME", store)
+			e.Setenv("HCP_PRINCIPAL", "human:ada")
+			e.Setenv("PACKS", examples)
+			return os.WriteFile(filepath.Join(store, "config.toml"), []byte("[identity]\nagents = \"trust-flags\"\n"), 0o600)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "answer": answerIs, "tree": treeIs, "removeall": removeAllCmd,
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "sandbox":
+				return sandboxWorks(), nil
+			}
+			return false, errors.New("unknown condition " + cond)
+		},
+	})
+}
+
+// exits CODE COMMAND ARGS… runs a command and demands its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var left *exec.ExitError
+		if !errors.As(err, &left) {
+			ts.Fatalf("%v", err)
+		}
+		got = left.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
+
+// answer POINTER [VALUE] looks into the one JSON value on stdout: a string is compared as its text, other
+// values as JSON; without VALUE it only must be there; ! demands that it is not.
+func answerIs(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: [!] answer POINTER [VALUE]")
+	}
+	root, faults := jsondoc.Parse([]byte(ts.ReadFile("stdout")), jsondoc.Limits{Bytes: 16 << 20})
+	if len(faults) > 0 {
+		ts.Fatalf("stdout is not one JSON value: %v", faults)
+	}
+	n := root.Lookup(args[0])
+	ok := n != nil
+	shown := "nothing"
+	if ok {
+		shown = string(n.Append(nil))
+		if len(args) == 2 {
+			ok = shown == args[1] || n.Kind == jsondoc.String && n.Text == args[1]
+		}
+	}
+	if ok == neg {
+		ts.Fatalf("%s is %s", args[0], shown)
+	}
+}
+
+// tree DIR NAMES… demands that a directory holds exactly these entries.
+func treeIs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: tree DIR NAMES…")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {
+		ts.Fatalf("%s holds %q, want %q", args[0], got, want)
+	}
+}
+
+func removeAllCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: removeall DIR")
+	}
+	ts.Check(removeTree(ts.MkAbs(args[0])))
+}
+
+// sandboxWorks says whether the kernel can confine here; without it no wrapped program runs.
+func sandboxWorks() bool { return sandbox.New(sandbox.Options{}).Facts().Backend != "" }
