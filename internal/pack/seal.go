@@ -110,16 +110,20 @@ func Intact(dir string, r Record) error {
 	if _, ok := r.Dirs["."]; !ok || r.Digest == "" {
 		return &Tampered{".", "has no complete record"}
 	}
+	g := open(dir)
+	defer g.close()
 	for name, s := range r.Dirs {
-		same, err := stamp.SameDir(dir+"/"+name, s)
-		if err == nil && (!same || s.Young) {
-			err = r.listed(dir, name)
+		if g.same(name, s) {
+			continue
 		}
-		if err != nil {
+		if err := r.listed(dir, name); err != nil {
 			return unreadable(name, err)
 		}
 	}
 	for name, s := range r.Stamps {
+		if g.same(name, s) {
+			continue
+		}
 		same, err := stamp.Same(dir+"/"+name, s)
 		if err != nil {
 			return unreadable(name, err)
