@@ -23,10 +23,15 @@ func declared(root *jsondoc.Node, kind string) []jsondoc.Member {
 	return nil
 }
 
-// at is an issue at an offset of a JSON file.
-func at(code protocol.IssueCode, file string, src []byte, offset int, pointer, message string) protocol.Issue {
-	i := protocol.NewIssue(code, file, message)
-	i.Line, i.Column = jsondoc.Place(src, offset)
+// document is a JSON file in which issues have a place.
+type document struct {
+	file string
+	src  []byte
+}
+
+func (d document) issue(code protocol.IssueCode, offset int, pointer, message string) protocol.Issue {
+	i := protocol.NewIssue(code, d.file, message)
+	i.Line, i.Column = jsondoc.Place(d.src, offset)
 	i.Pointer = pointer
 	return i
 }
@@ -59,7 +64,7 @@ func (j *judge) manifest() {
 func (j *judge) policy() {
 	p := j.Policy
 	if id := j.id(); id != "" && p.SurfaceID != "" && p.SurfaceID != id {
-		j.add(at("policy.id-mismatch", policy.File, p.Src, p.Root.Get("surface_id").Offset, "/surface_id",
+		j.add(document{policy.File, p.Src}.issue("policy.id-mismatch", p.Root.Get("surface_id").Offset, "/surface_id",
 			fmt.Sprintf("surface_id is %q, but the manifest's id is %q.", p.SurfaceID, id)))
 	}
 	j.entries("verbs", "command")
@@ -81,20 +86,20 @@ func (j *judge) entries(kind, word string) {
 		return
 	}
 	asked, given := declared(j.Manifest.Root, kind), declared(p.Root, kind)
-	have := keys(given)
+	have, doc := keys(given), document{policy.File, p.Src}
 	place, pointer := p.Root.Offset, ""
 	if n := p.Root.Get(kind); n != nil {
 		place, pointer = n.Offset, "/"+kind
 	}
 	for _, m := range asked {
 		if !have[m.Key] {
-			j.add(at("policy.missing-entry", policy.File, p.Src, place, pointer, fmt.Sprintf("The %s %q has no entry.", word, m.Key)))
+			j.add(doc.issue("policy.missing-entry", place, pointer, fmt.Sprintf("The %s %q has no entry.", word, m.Key)))
 		}
 	}
 	have = keys(asked)
 	for _, m := range given {
 		if !have[m.Key] {
-			j.add(at("policy.orphan-entry", policy.File, p.Src, m.Offset, jsondoc.Pointer(kind, m.Key), fmt.Sprintf("The manifest declares no %s %q.", word, m.Key)))
+			j.add(doc.issue("policy.orphan-entry", m.Offset, jsondoc.Pointer(kind, m.Key), fmt.Sprintf("The manifest declares no %s %q.", word, m.Key)))
 		}
 	}
 }
@@ -121,7 +126,7 @@ func (j *judge) preview(e *policy.Entry) {
 		why = "is a write"
 	} // a target without an entry is policy.missing-entry, a gated read policy.confirm-on-read
 	if why != "" {
-		j.add(at("policy.preview", policy.File, j.Policy.Src, e.Node.Get("preview").Offset, jsondoc.Pointer("verbs", e.Key, "preview"),
+		j.add(document{policy.File, j.Policy.Src}.issue("policy.preview", e.Node.Get("preview").Offset, jsondoc.Pointer("verbs", e.Key, "preview"),
 			fmt.Sprintf("The preview %q %s; it must be a read command of the same pack.", e.Preview, why)))
 	}
 }
@@ -138,7 +143,7 @@ func (j *judge) sentence(e *policy.Entry) {
 	}
 	for _, name := range e.Placeholders() {
 		if args.Property(name) == nil {
-			j.add(at("policy.schema", policy.File, j.Policy.Src, e.Node.Get("confirm").Get("message").Offset, jsondoc.Pointer("verbs", e.Key, "confirm", "message"),
+			j.add(document{policy.File, j.Policy.Src}.issue("policy.schema", e.Node.Get("confirm").Get("message").Offset, jsondoc.Pointer("verbs", e.Key, "confirm", "message"),
 				fmt.Sprintf("The message names {%s}, which is no argument of %q.", name, e.Key)))
 		}
 	}
@@ -160,19 +165,19 @@ func (j *judge) evals() {
 			j.add(protocol.NewIssue("pack.unreadable", f.Path, "The file changes while it is read."))
 			continue
 		}
-		j.eval(f.Path, src)
+		j.eval(document{f.Path, src})
 	}
 }
 
 // eval judges one eval case.
-func (j *judge) eval(file string, src []byte) {
-	root, faults := jsondoc.Parse(src, jsondoc.Limits{})
+func (j *judge) eval(d document) {
+	root, faults := jsondoc.Parse(d.src, jsondoc.Limits{})
 	for _, f := range faults {
 		code := protocol.IssueCode(f.Code)
 		if f.Code == jsondoc.TooDeep {
 			code = jsondoc.Syntax
 		}
-		j.add(at(code, file, src, f.Offset, f.Pointer, f.Message))
+		j.add(d.issue(code, f.Offset, f.Pointer, f.Message))
 	}
 	if root == nil || j.Manifest == nil {
 		return
@@ -180,8 +185,8 @@ func (j *judge) eval(file string, src []byte) {
 	verb := root.Get("verb")
 	switch {
 	case verb == nil || verb.Kind != jsondoc.String:
-		j.add(at("faces.drift", file, src, root.Offset, "", "The eval names no command."))
+		j.add(d.issue("faces.drift", root.Offset, "", "The eval names no command."))
 	case !slices.ContainsFunc(declared(j.Manifest.Root, "verbs"), func(m jsondoc.Member) bool { return m.Key == verb.Text }):
-		j.add(at("faces.drift", file, src, verb.Offset, "/verb", fmt.Sprintf("The eval runs %q, which the pack does not declare.", verb.Text)))
+		j.add(d.issue("faces.drift", verb.Offset, "/verb", fmt.Sprintf("The eval runs %q, which the pack does not declare.", verb.Text)))
 	}
 }

@@ -54,7 +54,8 @@ func Open(dir string) (Source, error) {
 	return Source{Dir: dir, FS: root.FS(), Name: filepath.Base(abs)}, nil
 }
 
-// Run judges the sources together (HCP-14.2-7) and returns all issues in order.
+// Run judges the sources together and returns all issues in order (HCP-14.2-7): each violation of §14.2 is
+// an error (HCP-14.3-1).
 func Run(sources []Source, o Options) []protocol.Issue {
 	s := surroundings{packs: map[string]*pack.Pack{}, installed: o.Installed}
 	var judges []*judge

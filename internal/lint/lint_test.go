@@ -169,7 +169,7 @@ var later = map[protocol.IssueCode]string{
 	"openapi.server":    "the adapter openapi is not in this build; its room brings the code",
 }
 
-func Test_14_2_GoodPacksHaveNoIssues(t *testing.T) {
+func TestHCP_14_2_7_GoodPacksHaveNoIssues(t *testing.T) {
 	for _, name := range []string{"notes", "daily"} {
 		notes := Source{FS: base(t, "notes"), Name: "notes", Dir: "notes"}
 		sources := []Source{{FS: base(t, name), Name: name, Dir: name}, notes}

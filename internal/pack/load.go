@@ -25,7 +25,7 @@ const (
 	DefaultBytes = 64 << 20
 )
 
-// required are the files that make a directory a pack (§2.1).
+// required are the files that make a directory a pack (§2.1, HCP-14.2-1).
 var required = [3]string{manifest.File, policy.File, skill.File}
 
 // Load reads the whole pack and reports what makes it none (§2.1), with the issues that decoding manifest

@@ -98,6 +98,21 @@ func (s *sealer) entry(name string, kind fs.FileMode) error {
 	return nil
 }
 
+// Ripe says whether some stamps are young and would not be any more: sealing again now makes them prove
+// something by stat alone.
+func (r Record) Ripe(now time.Time) bool {
+	limit, ripe := now.Add(-time.Second).UnixNano(), false
+	for _, stamps := range []map[string]protocol.FileStamp{r.Stamps, r.Dirs} {
+		for _, s := range stamps {
+			if s.Young && (s.MtimeNS > limit || s.CtimeNS > limit) {
+				return false
+			}
+			ripe = ripe || s.Young
+		}
+	}
+	return ripe
+}
+
 // Tampered says that a pack is no longer the one that was recorded, and where.
 type Tampered struct{ Path, Reason string }
 

@@ -20,7 +20,8 @@ var (
 	segmentForm = lazy(`^[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*$`)
 )
 
-// Check reports everything that lint says of the skill alone: its form (§5.1) and its claims (§5.2).
+// Check reports everything that lint says of the skill alone: its form (§5.1) and its claims (§5.2,
+// HCP-14.2-5).
 // With an empty pack name the commands are not judged.
 func Check(src []byte, n Names) []protocol.Issue {
 	s, issues := Parse(src)
