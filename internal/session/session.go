@@ -1,0 +1,136 @@
+// Package session finds who acts and where (§9.1 to §9.3): the session id, the Principal, the project and
+// the workspace, from flags, environment and working directory. One face calls Resolve once and passes
+// the result on; nothing in an envelope or a pack can reach it.
+//
+// It refuses a Principal, session id or project without the right form. A workspace that may not be used
+// is no error here, only land local needs one: the Session then carries the reason. What the Principal
+// may do is asked elsewhere (§9.5).
+package session
+
+import (
+	"path/filepath"
+	"strings"
+
+	"hcpx/internal/protocol"
+)
+
+// Flags are the global flags of the CLI; "" when not given.
+type Flags struct{ Session, As, Project, Workspace string }
+
+// Inputs is all that a Session is made of. Everything comes in: nothing is read but directories.
+type Inputs struct {
+	Flags     Flags
+	Getenv    func(string) string
+	Dir       string // working directory
+	Home      string // the user's home, "" when there is none
+	StoreHome string // $HCP_HOME
+	User      string // name of the OS user
+	Agents    string // setting identity.agents
+}
+
+// Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be, for
+// whoami; nothing may run in it.
+func Resolve(in Inputs) (protocol.Session, *protocol.Error) {
+	s := protocol.Session{Tenant: "local", Dir: in.Dir}
+	var errs [3]*protocol.Error
+	s.ID, errs[1] = in.id()
+	s.Principal, s.How, errs[0] = in.principal()
+	s.Project, errs[2] = in.project()
+	named := first(in.Flags.Workspace, in.Getenv("HCP_WORKSPACE"))
+	w := FindWorkspace(Places{Dir: in.Dir, Home: in.Home, Store: in.StoreHome, Config: in.Getenv("XDG_CONFIG_HOME")}, named)
+	s.Workspace, s.GitDirs, s.WorkspaceReason = w.Root, w.GitDirs, w.Reason
+	if real, err := filepath.EvalSymlinks(in.Dir); err == nil {
+		s.Dir = real
+	}
+	for _, err := range errs {
+		if err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func (in Inputs) id() (string, *protocol.Error) {
+	id := first(in.Flags.Session, in.Getenv("HCP_SESSION"), "default")
+	if !form(id, 128, "._-:@") {
+		return id, protocol.Fail(protocol.UsageError, "A session id has letters, digits and . _ - : @, begins with a letter or digit, and is at most 128 long.").
+			WithHint("hcpx --session NAME …")
+	}
+	return id, nil
+}
+
+// principal is who acts (§9.1, §9.3): named by flag or environment, else the OS user as a person.
+func (in Inputs) principal() (p protocol.Principal, how string, err *protocol.Error) {
+	switch env := in.Getenv("HCP_PRINCIPAL"); {
+	case in.Flags.As != "":
+		p, how = protocol.Principal(in.Flags.As), "the flag --as"
+	case env != "":
+		p, how = protocol.Principal(env), "HCP_PRINCIPAL"
+	default:
+		p, how = Person(in.User), "the OS user"
+	}
+	if p.Valid() {
+		return p, how, nil
+	}
+	if p == "" {
+		return p, how, protocol.Fail(protocol.Unauthenticated, "The OS user has no name, so nobody is known to act.").
+			WithHint("hcpx --as human:NAME …")
+	}
+	return p, how, protocol.Fail(protocol.Unauthenticated, "The Principal of "+how+" does not have the form kind:name, where kind is human, service, agent or mothership and name is lower-case.").
+		WithHint("hcpx --as human:ada …").With("principal", string(p))
+}
+
+// Person is the Principal of an OS user (§9.3): lower-case, with what a name may not hold as "-". "" when
+// nothing is left of it.
+func Person(user string) protocol.Principal {
+	if i := strings.LastIndexByte(user, '\\'); i >= 0 {
+		user = user[i+1:] // DOMAIN\user
+	}
+	name := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', strings.ContainsRune("._@-", c):
+			return c
+		}
+		return '-'
+	}, strings.ToLower(user))
+	name = strings.TrimLeft(name, "._@-")
+	if name == "" {
+		return ""
+	}
+	return protocol.Principal("human:" + name[:min(len(name), 64)])
+}
+
+func (in Inputs) project() (string, *protocol.Error) {
+	p := first(in.Flags.Project, in.Getenv("HCP_PROJECT"))
+	if p != "" && !Project(p) {
+		return "", protocol.Fail(protocol.UsageError, "A project has lower-case letters, digits and . _ -, begins with a letter or digit, has no .. and is at most 64 long.").
+			WithHint("hcpx --project NAME …")
+	}
+	return p, nil
+}
+
+// Project says whether p has the form of a project (§6.1).
+func Project(p string) bool {
+	return form(p, 64, "._-") && p == strings.ToLower(p) && !strings.Contains(p, "..")
+}
+
+// form says whether s is made of letters, digits and the marks, and begins with no mark.
+func form(s string, longest int, marks string) bool {
+	for i := range len(s) {
+		c := s[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || strings.IndexByte(marks, c) < 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= longest
+}
