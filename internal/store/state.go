@@ -66,7 +66,7 @@ type member struct {
 
 // members walks an object once, checking syntax, UTF-8 and duplicate keys of all that is in it.
 func members(src []byte, base int, fn func(member) error) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(src))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(src)) // a Buffer is read in place, without a copy
 	syntax := func(err error) error {
 		var s *jsontext.SyntacticError
 		offset, reason := dec.InputOffset(), "ends too early"
@@ -153,14 +153,14 @@ func (m member) strings() ([]string, error) {
 		var list []string
 		return list, m.strict(&list)
 	}
-	var list []string
+	list := make([]string, 0, strings.Count(text, `"`)/2)
 	for rest := text; ; {
 		open := strings.IndexByte(rest, '"')
 		gap := rest
 		if open >= 0 {
 			gap = rest[:open]
 		}
-		if strings.Trim(gap, "[], \t\r\n") != "" {
+		if !blank(gap) {
 			return nil, &fault{m.offset, m.key + " is not a list of strings"}
 		}
 		if open < 0 {
@@ -176,6 +176,18 @@ func (m member) strings() ([]string, error) {
 		return nil, &fault{m.offset, m.key + " is not a list of strings"}
 	}
 	return list, nil
+}
+
+// blank says whether there is nothing but punctuation of a list between two strings.
+func blank(gap string) bool {
+	for _, c := range []byte(gap) {
+		switch c {
+		case '[', ']', ',', ' ', '\t', '\r', '\n':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // nested says whether an array of plain strings has brackets outside its strings.
