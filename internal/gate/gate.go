@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hcpx/internal/adapter"
@@ -50,6 +51,7 @@ type Loaded struct {
 	Manifest *manifest.Manifest
 	Policy   *policy.Policy
 
+	ripe  atomic.Bool
 	mu    sync.Mutex
 	verbs map[string]*compiled
 }
@@ -79,8 +81,16 @@ func (g *Gate) Installed(id string) (*Loaded, *protocol.Error) {
 		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q differs from what was installed: %v.", id, err)).
 			WithHint("hcpx uninstall " + id + " && hcpx install <its source>")
 	}
-	return g.load(id, dir, meta)
+	l, refusal := g.load(id, dir, meta)
+	if refusal == nil {
+		l.ripe.Store(meta.Record.Ripe(g.Now()))
+	}
+	return l, refusal
 }
+
+// Ripe says that stamps of the pack were too young to prove anything when they were taken, and no longer
+// would be: whoever may write renews them, so that later checks need no hash (§2.4).
+func (l *Loaded) Ripe() bool { return l.ripe.Load() }
 
 // load parses manifest and policy, or reuses them while the digest is the same.
 func (g *Gate) load(id, dir string, meta *store.Meta) (*Loaded, *protocol.Error) {

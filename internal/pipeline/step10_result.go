@@ -25,10 +25,19 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 	if fault := r.record(out, err); fault != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, fault)
 	}
+	r.settle()
 	if err != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
 	}
 	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(value)}
+}
+
+// settle renews the stamps of a pack that was installed within a second of their taking, once they can prove
+// something (§2.4). Where that fails the next exec only hashes again, as this one did.
+func (r *run) settle() {
+	if r.pack.Ripe() {
+		_ = r.p.Gate.Store.Restamp(r.pack.ID)
+	}
 }
 
 // result holds the value against the declared schema, then replaces what the policy redacts (§4.6).
