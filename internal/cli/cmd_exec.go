@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hcpx/internal/app"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
@@ -99,17 +100,9 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 	if o.Envelope != "" {
 		return d.execEnvelope(ctx, o)
 	}
-	a, err := d.app()
+	a, x, s, err := d.executor()
 	if err != nil {
-		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
-	}
-	s, err := d.who()
-	if err != nil {
-		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
-	}
-	x, err := d.executor(s)
-	if err != nil {
-		return d.answer(protocol.Denied(o.Pack, o.Verb, early(err)))
+		return d.early(o, err)
 	}
 	var schema *jsondoc.Node
 	if len(o.Words) > 0 {
@@ -150,17 +143,20 @@ func (o execOptions) envelope(args *jsondoc.Node) []byte {
 	return jsondoc.Obj(members...).Append(nil)
 }
 
-// early gives an error from before the pipeline a step, so that the answer is a whole Result: once both
-// ids are known it always is one (§6.7).
-func early(err error) *protocol.Error {
+// early answers what failed before the pipeline: once both ids are known the answer is a whole Result, but
+// a wrong flag is none (§6.7).
+func (d *deps) early(o execOptions, err error) error {
 	e := asFailure(err)
+	if e.Code == protocol.UsageError {
+		return e
+	}
 	if e.Step == 0 {
-		e.Step = 1
+		e.Step = 2 // the store could not be used
 		if steps := e.Code.Info().Steps; len(steps) > 0 {
 			e.Step = steps[0]
 		}
 	}
-	return e
+	return d.answer(protocol.Denied(o.Pack, o.Verb, e))
 }
 
 // unsayable answers words that are no arguments at all. Steps 1 to 4 come first, so that whoever may not
@@ -183,13 +179,9 @@ func (d *deps) execEnvelope(ctx context.Context, o execOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := d.who()
+	_, x, s, err := d.executor()
 	if err != nil {
-		return d.answer(protocol.Denied("", "", early(err)))
-	}
-	x, err := d.executor(s)
-	if err != nil {
-		return d.answer(protocol.Denied("", "", early(err)))
+		return d.early(o, err)
 	}
 	if o.Plan {
 		return d.answerPlan(x.Plan(ctx, s, src))
@@ -215,13 +207,13 @@ func (d *deps) readEnvelope(from string) ([]byte, error) {
 }
 
 // executor is the one way to run; the bootstrap pack is there from first use (§11.4).
-func (d *deps) executor(s protocol.Session) (protocol.Executor, error) {
-	a, err := d.app()
+func (d *deps) executor() (*app.App, protocol.Executor, protocol.Session, error) {
+	a, s, err := d.appAndSession()
 	if err != nil {
-		return nil, err
+		return nil, nil, s, err
 	}
 	x, failure := a.Executor(s)
-	return x, lift(failure)
+	return a, x, s, lift(failure)
 }
 
 // askFirst asks a person once about a gated write (§6.7): the sentence and the very argv. What plan

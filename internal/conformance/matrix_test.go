@@ -154,10 +154,10 @@ func (m *marks) function(d *ast.FuncDecl, dir string, test bool) {
 		m.comment(d.Doc, false, place)
 		return
 	}
-	m.comment(d.Doc, true, place)
 	if !strings.HasPrefix(d.Name.Name, "Test") && !strings.HasPrefix(d.Name.Name, "Fuzz") {
 		return
 	}
+	m.comment(d.Doc, true, place)
 	m.names(d.Name.Name, place)
 	ast.Inspect(d, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {

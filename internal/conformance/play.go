@@ -193,7 +193,11 @@ func (p *play) exec(how string, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.compare(args[1], got)
+	err = p.compare(args[1], got)
+	if err != nil && r.Error != nil {
+		return fmt.Errorf("%w (%s)", err, r.Error.Message)
+	}
+	return err
 }
 
 func (p *play) availability(args []string) error {

@@ -39,11 +39,11 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.launcher == nil || b.ran {
-		return nil, protocol.Fail(protocol.InternalError, "A prepared command can be run only once.")
+		return nil, ranAlready()
 	}
 	b.ran = true
 	if ctx.Err() != nil {
-		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it began.")
+		return nil, canceledBefore()
 	}
 	cancel, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {

@@ -1,4 +1,4 @@
-package sandbox
+package sandbox_test
 
 import (
 	"os"
@@ -7,7 +7,9 @@ import (
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
+// TestMain lets the test binary be the program inside the sandbox: the suite's helper, or an attacker.
 func TestMain(m *testing.M) {
 	sandboxtest.Helper()
+	attacker()
 	os.Exit(m.Run())
 }

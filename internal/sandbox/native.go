@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"hcpx/internal/protocol"
@@ -45,6 +46,7 @@ type nativeBox struct {
 	system *System
 	spec   *Spec
 	root   string
+	ran    atomic.Bool
 }
 
 func (s *System) prepareNative(spec *Spec) (Box, *protocol.Error) {
@@ -85,6 +87,12 @@ func (b *nativeBox) Close() error { return os.RemoveAll(b.root) }
 
 // Run implements Box.
 func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
+	if b.ran.Swap(true) {
+		return nil, ranAlready()
+	}
+	if ctx.Err() != nil {
+		return nil, canceledBefore()
+	}
 	limits := b.spec.Limits.filled()
 	cmd := &exec.Cmd{
 		Path: b.spec.Program.Path, Args: append([]string{b.spec.Program.Name}, b.spec.Args...),
@@ -113,6 +121,14 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	o.Exit, o.Signal = exitOf(cmd.ProcessState)
 	o.Duration = b.system.options.Now().Sub(begin)
 	return o, nil
+}
+
+func ranAlready() *protocol.Error {
+	return protocol.Fail(protocol.InternalError, "A prepared command can be run only once.")
+}
+
+func canceledBefore() *protocol.Error {
+	return protocol.Fail(protocol.Canceled, "The run was cancelled before it began.")
 }
 
 // drainTime bounds how long output is read once the direct child has ended, and how long the dead are waited for.

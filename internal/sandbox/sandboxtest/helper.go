@@ -28,8 +28,10 @@ func Helper() {
 func help(verb string, args []string) int {
 	var err error
 	switch verb {
-	case "args":
-		err = json.NewEncoder(os.Stdout).Encode(args)
+	case "raw":
+		fmt.Print(strings.Join(append(args, ""), "\x00"))
+	case "own":
+		err = own(os.Getenv(args[0]))
 	case "env":
 		err = json.NewEncoder(os.Stdout).Encode(os.Environ())
 	case "pwd":
@@ -73,6 +75,24 @@ func help(verb string, args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// own looks into a private directory, says what it found, and leaves something that resists removal.
+func own(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		fmt.Print("empty")
+	}
+	if err := os.MkdirAll(dir+"/deep/er", 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(dir+"/deep/er/file", []byte("left"), 0o400); err != nil {
+		return err
+	}
+	return os.Chmod(dir+"/deep/er", 0)
 }
 
 func die() int {
