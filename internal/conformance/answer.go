@@ -55,8 +55,8 @@ func resultNode(r protocol.Result) (*jsondoc.Node, error) {
 }
 
 // compare holds an answer against the wanted file. Members that the wanted answer does not name may stand in the
-// answer's details and reports; "ok" and "result" can't hide that way, since every wanted answer names them.
-func (p *play) compare(name string, got *jsondoc.Node) error {
+// answer, as in details, plans and reports; "ok", a code and, with whole, the result can't hide that way.
+func (p *play) compare(name string, got *jsondoc.Node, whole bool) error {
 	src, ok := p.vector.file(name)
 	if !ok && !p.update {
 		return fmt.Errorf("the vector has no file %s", name)
@@ -68,7 +68,7 @@ func (p *play) compare(name string, got *jsondoc.Node) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	got = restrict(got, want)
+	got = restrict(got, want, whole)
 	if want != nil && want.Equal(got) {
 		return nil
 	}
@@ -79,9 +79,9 @@ func (p *play) compare(name string, got *jsondoc.Node) error {
 	return fmt.Errorf("answered %s; want %s", got.Append(nil), want.Append(nil))
 }
 
-// restrict drops what the wanted answer does not name, except a result, which is compared whole. An empty object
-// names nothing and therefore wants nothing there.
-func restrict(got, want *jsondoc.Node) *jsondoc.Node {
+// restrict drops what the wanted answer does not name. An empty object names nothing and therefore wants nothing
+// there.
+func restrict(got, want *jsondoc.Node, whole bool) *jsondoc.Node {
 	if got == nil || want == nil || got.Kind != want.Kind {
 		return got
 	}
@@ -93,10 +93,10 @@ func restrict(got, want *jsondoc.Node) *jsondoc.Node {
 		out := jsondoc.Obj()
 		for _, m := range got.Members {
 			switch {
-			case m.Key == "result" || m.Key == "ok" || m.Key == "code":
+			case m.Key == "ok" || m.Key == "code" || whole && m.Key == "result":
 				out = out.With(m.Key, m.Value)
 			case want.Has(m.Key):
-				out = out.With(m.Key, restrict(m.Value, want.Get(m.Key)))
+				out = out.With(m.Key, restrict(m.Value, want.Get(m.Key), whole))
 			}
 		}
 		return out
@@ -105,7 +105,7 @@ func restrict(got, want *jsondoc.Node) *jsondoc.Node {
 		for i, item := range got.Items {
 			items[i] = item
 			if i < len(want.Items) {
-				items[i] = restrict(item, want.Items[i])
+				items[i] = restrict(item, want.Items[i], whole)
 			}
 		}
 		return jsondoc.Arr(items...)

@@ -64,7 +64,7 @@ func TestAnAnswerIsComparedByWhatIsWanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.compare("want", got); (err == nil) != c.fits {
+			if err := p.compare("want", got, true); (err == nil) != c.fits {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -77,7 +77,7 @@ func TestUpdateWritesWhatCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.compare("want", got); err != nil {
+	if err := p.compare("want", got, true); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := p.vector.file("want")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,7 @@ func (p *play) prepare() error {
 //	install [--bare] ID… [: CODE] and activate, connect, deactivate, disconnect, uninstall, allow
 //	grant JSON [: CODE]
 //	exec FILE WANT · plan FILE WANT · availability WANT [ID…]
+//	untouched                    nothing was written but the store and the packs' copies
 //	ran nothing | NAME=N…        what the doors did since the last "ran"
 func (p *play) do(l Line) error {
 	args := l.Words[1:]
@@ -64,6 +66,8 @@ func (p *play) do(l Line) error {
 		return p.availability(args)
 	case "ran":
 		return p.ran(args)
+	case "untouched":
+		return p.untouched()
 	case "grant":
 		text := strings.TrimSpace(strings.Join(args, " "))
 		text, want, _ := strings.Cut(text, " : ")
@@ -193,7 +197,7 @@ func (p *play) exec(how string, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = p.compare(args[1], got)
+	err = p.compare(args[1], got, how == "exec")
 	if err != nil && r.Error != nil {
 		return fmt.Errorf("%w (%s)", err, r.Error.Message)
 	}
@@ -212,7 +216,7 @@ func (p *play) availability(args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.compare(args[0], got)
+	return p.compare(args[0], got, false)
 }
 
 // ran compares what the doors did since the last time.
@@ -236,6 +240,21 @@ func (p *play) ran(args []string) error {
 		}
 		if got != want {
 			return fmt.Errorf("%s %d; want %d", name, got, want)
+		}
+	}
+	return nil
+}
+
+// untouched: beside the store there is only what the vector itself made, the working directory is empty, and so
+// is the home of the user.
+func (p *play) untouched() error {
+	for _, dir := range []string{"work", "user"} {
+		entries, err := os.ReadDir(filepath.Join(p.dir, dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			return fmt.Errorf("%s/%s was written", dir, e.Name())
 		}
 	}
 	return nil
