@@ -114,6 +114,14 @@ func TestHCP_12_4_1_DriftAmongTheFaces(t *testing.T) {
 	fails(t, "faces.drift", change{"evals/list.json", "note.list", "note.all"})
 }
 
+// Where the manifest does not say which commands there are, that is its one issue.
+func Test_14_2_OneFaultHasOneCode(t *testing.T) {
+	fails(t, "manifest.schema manifest.unknown-field", change{"surface.json", `"verbs": {`, `"verbs": 7, "other": {`})
+	fails(t, "manifest.unknown-field policy.schema", change{"policy.json", `"verbs": {`, `"verbs": 7, "other": {`})
+	fails(t, "json.syntax", change{"surface.json", `"verbs": {`, `"verbs": `})
+	fails(t, "json.syntax", change{"policy.json", `"verbs": {`, `"verbs": `})
+}
+
 func TestHCP_12_1_8_SetupFamily(t *testing.T) {
 	fails(t, "setup.partial",
 		change{"surface.json", `"note.list": {`, `"setup.apply": { "summary": "Set up", "argv": ["s"], "examples": [{}] }, "note.list": {`},

@@ -67,8 +67,11 @@ func (j *judge) policy() {
 		j.add(document{policy.File, p.Src}.issue("policy.id-mismatch", p.Root.Get("surface_id").Offset, "/surface_id",
 			fmt.Sprintf("surface_id is %q, but the manifest's id is %q.", p.SurfaceID, id)))
 	}
-	j.entries("verbs", "command")
 	j.entries("triggers", "trigger")
+	if !j.settled() {
+		return
+	}
+	j.entries("verbs", "command")
 	for _, e := range p.Verbs {
 		j.preview(e)
 		j.sentence(e)
@@ -179,7 +182,7 @@ func (j *judge) eval(d document) {
 		}
 		j.add(d.issue(code, f.Offset, f.Pointer, f.Message))
 	}
-	if root == nil || j.Manifest == nil {
+	if root == nil || !j.settled() {
 		return
 	}
 	verb := root.Get("verb")

@@ -19,6 +19,7 @@ import (
 	"hcpx/internal/adapter"
 	"hcpx/internal/adapter/composite"
 	"hcpx/internal/adapter/wrap"
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
 	"hcpx/internal/policy"
@@ -136,7 +137,12 @@ func (j *judge) adapters(s surroundings) {
 		j.add(w.CheckBlock(j.Manifest, j.FS)...)
 		kind = w
 	case manifest.Composite:
-		j.add(composite.Check(j.Manifest, s.lookup)...)
+		j.add(composite.Check(j.Manifest, func(id string) (*manifest.Manifest, *policy.Policy) {
+			if id == j.ID {
+				return j.Manifest, j.Policy
+			}
+			return s.lookup(id)
+		})...)
 		kind = composite.New()
 	default:
 		return
@@ -156,9 +162,22 @@ func (j *judge) id() string {
 	return j.Policy.SurfaceID
 }
 
-// names are what the skill may speak of; without a manifest its commands are not judged.
-func (j *judge) names() skill.Names {
+// settled says whether it is known which commands the manifest declares. Where it is not, that is one issue
+// of the manifest and not one more on each other face.
+func (j *judge) settled() bool {
 	if j.Manifest == nil {
+		return false
+	}
+	verbs := j.Manifest.Root.Get("verbs")
+	if verbs == nil {
+		return j.Manifest.Adapter == manifest.SenseOnly
+	}
+	return verbs.Kind == jsondoc.Object
+}
+
+// names are what the skill may speak of; its commands are not judged while they are not settled.
+func (j *judge) names() skill.Names {
+	if !j.settled() {
 		return skill.Names{}
 	}
 	n := skill.Names{Pack: j.id()}

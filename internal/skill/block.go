@@ -26,6 +26,7 @@ type block struct {
 	open  bool // a fence or an HTML block that nothing closed
 	// closer is the line that closes a fence, or the mark that ends an HTML block; "" = a blank line does.
 	closer string
+	info   string // of a fence: the word behind the opening marks
 	text   text
 }
 

@@ -4,9 +4,13 @@ import "strings"
 
 // code is one code span or code block: what a reader would type or see as a command.
 type code struct {
-	text text
-	span bool
+	text  text
+	span  bool
+	shell bool // its lines may be commands, and not the output of one or data
 }
+
+// shells are the info strings of fences that hold commands.
+const shells = " sh bash shell console zsh fish terminal shell-session "
 
 // codes lists the code of a skill in source order.
 func codes(blocks []block) []code {
@@ -14,7 +18,7 @@ func codes(blocks []block) []code {
 	for _, b := range blocks {
 		switch b.kind {
 		case fence, indented:
-			out = append(out, code{text: b.text})
+			out = append(out, code{text: b.text, shell: b.info == "" || strings.Contains(shells, " "+strings.ToLower(b.info)+" ")})
 		case heading, paragraph:
 			out = append(out, spans(b.text)...)
 		}
@@ -36,7 +40,7 @@ func spans(t text) []code {
 			n := run(t.s, i)
 			end, ok := closers.after(n, i+n)
 			if ok {
-				out = append(out, code{t.cut(i+n, end), true})
+				out = append(out, code{t.cut(i+n, end), true, true})
 				i = end
 			}
 			i += n

@@ -79,8 +79,9 @@ func newClaims(n Names) *claims {
 // read judges one code span or block (§5.2): exec lines, the command-line face, tool names, bare keys.
 func (c *claims) read(code code) {
 	c.toolNames(code.text)
+	prompted := !code.span && (strings.HasPrefix(code.text.s, "$ ") || strings.Contains(code.text.s, "\n$ "))
 	for _, words := range commandLines(code) {
-		judged := c.commandLine(code.text, words)
+		judged := c.commandLine(code.text, words, code.shell && (!prompted || words[0].s == "$"))
 		for i, w := range words {
 			if i != judged {
 				c.bare(code.text, w)
@@ -89,13 +90,14 @@ func (c *claims) read(code code) {
 	}
 }
 
-// commandLine judges one command and returns the index of the word that it judged, or -1.
-func (c *claims) commandLine(t text, words []word) int {
+// commandLine judges one command and returns the index of the word that it judged, or -1. Where the line may
+// be output instead, as beside lines with a prompt, the pack's id alone makes no command of it.
+func (c *claims) commandLine(t text, words []word, typed bool) int {
 	head := 0
 	for head < len(words) && (slices.Contains([]string{"$", "#", ">", "%", "sudo", "time"}, words[head].s) || strings.Contains(words[head].s, "=")) {
 		head++
 	}
-	if head < len(words) && words[head].s == c.Pack {
+	if typed && head < len(words) && words[head].s == c.Pack {
 		return c.face(t, words, head+1)
 	}
 	for i, w := range words {

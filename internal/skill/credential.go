@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // vendor is one kind of credential that its form alone gives away: a literal that is searched for, and an
@@ -17,36 +18,38 @@ type vendor struct {
 }
 
 // vendors are matched on the raw text: a secret in a comment is as public as one in a sentence.
-var vendors = []vendor{
-	{"an AWS access key", "AKIA ASIA ABIA ACCA", lazy(`^[A-Z]{4}[A-Z0-9]{16}\b`)},
-	{"a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", lazy(`^gh[pousr]_[A-Za-z0-9]{36,255}\b`)},
-	{"a GitHub token", "github_pat_", lazy(`^github_pat_[A-Za-z0-9_]{22,255}\b`)},
-	{"a GitLab token", "glpat- glptt- gldt- glrt- glcbt- glsoat-", lazy(`^gl[a-z]+-[A-Za-z0-9_-]{20,}`)},
-	{"a Slack token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", lazy(`^x[a-z]{3}-[A-Za-z0-9-]{10,}`)},
-	{"a Slack webhook", "https://hooks.slack.com/", lazy(`^https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}`)},
-	{"a Discord webhook", "https://discord.com/ https://discordapp.com/", lazy(`^https://[a-z.]+/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{30,}`)},
-	{"a Google API key", "AIza", lazy(`^AIza[A-Za-z0-9_-]{35}`)},
-	{"a Google OAuth secret", "GOCSPX-", lazy(`^GOCSPX-[A-Za-z0-9_-]{20,}`)},
-	{"a Google access token", "ya29.", lazy(`^ya29\.[A-Za-z0-9_-]{20,}`)},
-	{"a Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", lazy(`^[sr]k_[a-z]+_[A-Za-z0-9]{16,}`)},
-	{"a webhook secret", "whsec_", lazy(`^whsec_[A-Za-z0-9+/=]{24,}`)},
-	{"an API key of a model provider", "sk-", lazy(`^sk-(?:[a-z]+[0-9]*-){0,2}[A-Za-z0-9_]{20,}`)},
-	{"an npm token", "npm_", lazy(`^npm_[A-Za-z0-9]{36}\b`)},
-	{"a PyPI token", "pypi-", lazy(`^pypi-[A-Za-z0-9_-]{50,}`)},
-	{"a SendGrid key", "SG.", lazy(`^SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
-	{"a Twilio key", "SK", lazy(`^SK[0-9a-f]{32}\b`)},
-	{"a DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", lazy(`^do[opr]_v1_[0-9a-f]{64}\b`)},
-	{"a Hugging Face token", "hf_", lazy(`^hf_[A-Za-z0-9]{30,}\b`)},
-	{"a Shopify token", "shpat_ shpca_ shppa_ shpss_", lazy(`^shp[a-z]{2}_[0-9a-fA-F]{32}\b`)},
-	{"a Docker token", "dckr_", lazy(`^dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}`)},
-	{"a Databricks token", "dapi", lazy(`^dapi[0-9a-f]{32}\b`)},
-	{"a Vault token", "hvs. hvb. hvr.", lazy(`^hv[sbr]\.[A-Za-z0-9_-]{24,}`)},
-	{"a Linear key", "lin_api_", lazy(`^lin_api_[A-Za-z0-9]{32,}`)},
-	{"an Azure account key", "AccountKey=", lazy(`^AccountKey=[A-Za-z0-9+/]{60,}={0,2}`)},
-	{"an age secret key", "AGE-SECRET-KEY-1", lazy(`^AGE-SECRET-KEY-1[0-9A-Z]{50,}`)},
-	{"a private key", "-----BEGIN", lazy(`^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----`)},
-	{"a JSON Web Token", "eyJ", lazy(`^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`)},
-}
+var vendors = sync.OnceValue(func() []vendor {
+	return []vendor{
+		{"an AWS access key", "AKIA ASIA ABIA ACCA", lazy(`^[A-Z]{4}[A-Z0-9]{16}\b`)},
+		{"a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", lazy(`^gh[pousr]_[A-Za-z0-9]{36,255}\b`)},
+		{"a GitHub token", "github_pat_", lazy(`^github_pat_[A-Za-z0-9_]{22,255}\b`)},
+		{"a GitLab token", "glpat- glptt- gldt- glrt- glcbt- glsoat-", lazy(`^gl[a-z]+-[A-Za-z0-9_-]{20,}`)},
+		{"a Slack token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", lazy(`^x[a-z]{3}-[A-Za-z0-9-]{10,}`)},
+		{"a Slack webhook", "https://hooks.slack.com/", lazy(`^https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}`)},
+		{"a Discord webhook", "https://discord.com/ https://discordapp.com/", lazy(`^https://[a-z.]+/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{30,}`)},
+		{"a Google API key", "AIza", lazy(`^AIza[A-Za-z0-9_-]{35}`)},
+		{"a Google OAuth secret", "GOCSPX-", lazy(`^GOCSPX-[A-Za-z0-9_-]{20,}`)},
+		{"a Google access token", "ya29.", lazy(`^ya29\.[A-Za-z0-9_-]{20,}`)},
+		{"a Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", lazy(`^[sr]k_[a-z]+_[A-Za-z0-9]{16,}`)},
+		{"a webhook secret", "whsec_", lazy(`^whsec_[A-Za-z0-9+/=]{24,}`)},
+		{"an API key of a model provider", "sk-", lazy(`^sk-(?:[a-z]+[0-9]*-){0,2}[A-Za-z0-9_]{20,}`)},
+		{"an npm token", "npm_", lazy(`^npm_[A-Za-z0-9]{36}\b`)},
+		{"a PyPI token", "pypi-", lazy(`^pypi-[A-Za-z0-9_-]{50,}`)},
+		{"a SendGrid key", "SG.", lazy(`^SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
+		{"a Twilio key", "SK", lazy(`^SK[0-9a-f]{32}\b`)},
+		{"a DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", lazy(`^do[opr]_v1_[0-9a-f]{64}\b`)},
+		{"a Hugging Face token", "hf_", lazy(`^hf_[A-Za-z0-9]{30,}\b`)},
+		{"a Shopify token", "shpat_ shpca_ shppa_ shpss_", lazy(`^shp[a-z]{2}_[0-9a-fA-F]{32}\b`)},
+		{"a Docker token", "dckr_", lazy(`^dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}`)},
+		{"a Databricks token", "dapi", lazy(`^dapi[0-9a-f]{32}\b`)},
+		{"a Vault token", "hvs. hvb. hvr.", lazy(`^hv[sbr]\.[A-Za-z0-9_-]{24,}`)},
+		{"a Linear key", "lin_api_", lazy(`^lin_api_[A-Za-z0-9]{32,}`)},
+		{"an Azure account key", "AccountKey=", lazy(`^AccountKey=[A-Za-z0-9+/]{60,}={0,2}`)},
+		{"an age secret key", "AGE-SECRET-KEY-1", lazy(`^AGE-SECRET-KEY-1[0-9A-Z]{50,}`)},
+		{"a private key", "-----BEGIN", lazy(`^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----`)},
+		{"a JSON Web Token", "eyJ", lazy(`^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`)},
+	}
+})
 
 // secretWords end the names of things whose value is a secret.
 const secretWords = `password passwort passwd passphrase pwd secret token apikey api_key api-key accesskey access_key access-key ` +
@@ -58,6 +61,9 @@ var (
 	assigned = lazy(`^s?["'` + "`" + `*]{0,3}(\s*(?:=>|:=|[:=])\s*|[ \t]+)["'` + "`" + `]{0,3}([^\s"'` + "`" + `,;()<>|\\]{8,})`)
 )
 
+// drawn are characters of which a random value has at least one, and words that begin like a token none.
+const drawn = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // window is the most bytes behind a literal that an expression looks at, so that no text costs more than
 // linear time.
 const window = 2048
@@ -66,14 +72,14 @@ const window = 2048
 // names the kind and not the value.
 func credentials(src string) []finding {
 	var spots []spot
-	for _, v := range vendors {
+	for _, v := range vendors() {
 		for literal := range strings.FieldsSeq(v.literals) {
 			for at := range all(src, literal) {
 				value := v.expr().FindString(ahead(src, at))
 				if value == "" || at > 0 && nameByte(src[at-1]) && nameByte(literal[0]) && src[at-1] != '-' && src[at-1] != '.' {
 					continue
 				}
-				if literal[0] == '-' || !placeholder(value) && entropy(value) >= 2.5 {
+				if literal[0] == '-' || !placeholder(value) && entropy(value) >= 2.5 && strings.ContainsAny(value[len(literal):], drawn) {
 					spots = append(spots, spot{at, at + len(value), v.name})
 				}
 			}

@@ -154,7 +154,7 @@ func Test_5_2_PlaceholdersAreNoCredentials(t *testing.T) {
 		"--token TOKEN", "--password my-password-here", "secret: my_secret", "Authorization: Bearer <TOKEN>", "Authorization: Bearer $ACME_TOKEN_PROD_1",
 		"postgres://user:password@localhost/db", "postgres://app:${DB_PASS1}@db/x", "https://user:pass@host.example/", join("gh", "p_", strings.Repeat("x", 36)),
 		join("AK", "IA", "IOSFODNN7", "EXAMPLE"), "sk-xxxxxxxxxxxxxxxxxxxxxxxx", "The token: refreshed automatically.", "The password is asked for once.",
-		"next_page_token: q7Rk2Zp9Wm4Xc8Vb", "token_url: https://id.example.org/oauth2/token", "password: op://vault/item1/field", "bearer authentication-methods",
+		"next_page_token: q7Rk2Zp9Wm4Xc8Vb", "token_url: https://id.example.org/oauth2/token", "password: op://vault/item1/field", "bearer authentication-methods", "the sk-internationalization-team",
 		"commit 9f3a7c1e5b08d2649f3a7c1e5b08d2649f3a7c1e", "sha256:9f3a7c1e5b08d2649f3a7c1e5b08d264", "max_tokens: 4096", "The secret: passphrases.",
 		"a token (hcpx connect)", "access key: none", "a uuid 123e4567-e89b-12d3-a456-426614174000", "token: `acme login` prints it",
 	} {
@@ -213,6 +213,9 @@ func Test_5_2_OnlyDeclaredCommands(t *testing.T) {
 		{"`transit arrivals now`", []string{"skill.undeclared-command 7:10"}},
 		{"`transit trip` `transit` `transit help` `transit --version` `transit <space> <sub>` `transit trip plan central`", nil},
 		{"`a transit arrivals`", nil},
+		{"```\ntransit arrivals now\n```", []string{"skill.undeclared-command 8:9"}},
+		{"```console\n$ transit departures\ntransit delays: none\n$ transit arrivals\n```", []string{"skill.undeclared-command 10:11"}},
+		{"```json\ntransit delays hcpx exec transit nope\n```", []string{"skill.undeclared-command 8:34"}},
 		{"`transit__trip_plan` `transit__notes_list`", nil},
 		{"`transit__trip_cancel`", []string{"skill.undeclared-command 7:2"}},
 		{"```\n{\"name\": \"transit__nope\"}\n```", []string{"skill.undeclared-command 8:11"}},

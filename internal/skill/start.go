@@ -54,7 +54,8 @@ func (s *scanner) startLeaf(inParagraph bool, matched int) bool {
 	}
 	if closer := opensFence(here); closer != "" {
 		s.unmatched(matched)
-		s.begin(block{kind: fence, closer: closer})
+		info, _, _ := strings.Cut(strings.Trim(here[len(closer):], " \t"), " ")
+		s.begin(block{kind: fence, closer: closer, info: info})
 		s.indent = s.cur.indent()
 		return true
 	}
