@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,7 +84,25 @@ func nativePrivate(scratch string, spec *Spec) (string, error) {
 }
 
 // Close implements Box.
-func (b *nativeBox) Close() error { return os.RemoveAll(b.root) }
+func (b *nativeBox) Close() error { return removeAll(b.root) }
+
+// removeAll removes a tree whose directories may have lost their permissions. Nothing of the command is
+// alive by then, so nothing is swapped under the walk.
+func removeAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(at, 0o700)
+		}
+		return err
+	})
+	if again := os.RemoveAll(path); again != nil {
+		return errors.Join(again, err)
+	}
+	return nil
+}
 
 // Run implements Box.
 func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {

@@ -15,10 +15,10 @@ import (
 // PATH, which the command can read but not change.
 //
 // Making and removing directories costs more than starting a program, so the directories stand in numbered
-// slots and only what a run left in them is removed afterwards. A slot is held by a lock on itself. While it
-// is held it is writable, mode 0700; it is given back empty and 0500. One that is writable and not locked
-// belonged to a runtime that was killed: something of that run may still live in it, so it is thrown away and
-// made anew, and the old run holds nothing of the new.
+// slots and only what a run left in them is removed afterwards. A slot is held by a lock on itself and bears a
+// mark, the sticky bit, until it is given back empty. One that is marked and not locked belonged to a runtime
+// that was killed: something of that run may still live in it, so it is thrown away and made anew, and the
+// old run holds nothing of the new.
 type private struct {
 	root  string
 	lock  int // the locked descriptor of root
@@ -27,8 +27,8 @@ type private struct {
 
 // Modes of a slot.
 const (
-	slotHeld = 0o700
-	slotIdle = 0o500
+	slotHeld = 0o1700
+	slotIdle = 0o700
 	maxSlots = 1 << 16
 )
 
@@ -84,7 +84,7 @@ func (p *private) claim() (slotState, error) {
 	if err := errors.Join(unix.Fstat(fd, &held), unix.Lstat(p.root, &named)); err != nil || held.Ino != named.Ino || held.Dev != named.Dev {
 		return slotGone, unix.Close(fd)
 	}
-	if held.Mode&0o777 != slotIdle {
+	if held.Mode&0o7777 != slotIdle {
 		return slotGone, p.discard(fd)
 	}
 	if err := unix.Fchmod(fd, slotHeld); err != nil {
@@ -204,24 +204,6 @@ func (p *private) release() error {
 		err = unix.Fchmod(p.lock, slotIdle)
 	}
 	return errors.Join(err, unix.Close(p.lock))
-}
-
-// removeAll removes a tree whose directories may have lost their permissions. Nothing of the command is
-// alive by then, so nothing is swapped under the walk.
-func removeAll(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			return os.Chmod(at, 0o700)
-		}
-		return err
-	})
-	if again := os.RemoveAll(path); again != nil {
-		return errors.Join(again, err)
-	}
-	return nil
 }
 
 // ownScratch makes the directory of private directories and holds it to mode 0700.

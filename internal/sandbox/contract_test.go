@@ -1,0 +1,14 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/sandboxtest"
+)
+
+func TestNative(t *testing.T) {
+	sandboxtest.Run(t, sandboxtest.Kind{Native: true, Open: func(t *testing.T, scratch string) sandbox.Sandbox {
+		return sandbox.New(sandbox.Options{Scratch: scratch})
+	}})
+}

@@ -1,0 +1,296 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/sandboxtest"
+)
+
+// scene is a machine in small: a jail, something readable, something outside, and a victim process.
+type scene struct {
+	t                        *testing.T
+	sandbox                  sandbox.Sandbox
+	self                     string
+	land, readable, outside  string
+	file, lent, secret, sock string // in land, readable and outside
+	victim                   string // pid
+	address                  string // of 8 bytes in this process
+	n                        int
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	root := t.TempDir()
+	s := &scene{t: t, land: root + "/land", readable: root + "/readable", outside: root + "/outside"}
+	s.sandbox = confining(t, sandbox.Options{Scratch: root + "/scratch"})
+	for _, dir := range []string{s.land, s.readable, s.outside} {
+		must(t, os.Mkdir(dir, 0o755))
+	}
+	s.file, s.lent, s.secret = s.land+"/file", s.readable+"/lent", s.outside+"/secret"
+	s.reset()
+	var err error
+	s.self, err = os.Executable()
+	must(t, err)
+	s.sock = filepath.Join(short(t), "s")
+	listener, err := net.Listen("unix", s.sock)
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	abstract, err := net.Listen("unix", "@"+root)
+	must(t, err)
+	t.Cleanup(func() { _ = abstract.Close() })
+	victim := exec.Command(s.self, sandboxtest.HelperArg, "sleep")
+	must(t, victim.Start())
+	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
+	s.victim = strconv.Itoa(victim.Process.Pid)
+	s.address = fmt.Sprintf("%x", uintptr(unsafe.Pointer(&memory[0])))
+	return s
+}
+
+// memory is read by the attacker's control.
+var memory [8]byte
+
+// short is a directory whose path fits into a socket address.
+func short(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "hcpx")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reset makes the files as they were, so that control and attack meet the same.
+func (s *scene) reset() {
+	for _, at := range []string{s.file, s.lent, s.secret} {
+		_ = os.Remove(at)
+		must(s.t, os.WriteFile(at, []byte("content"), 0o644))
+	}
+}
+
+func (s *scene) spec(attack string, args ...string) *sandbox.Spec {
+	return &sandbox.Spec{
+		Program: sandbox.Program{Name: "attacker", Path: s.self},
+		Args:    append([]string{attackArg, attack}, args...),
+		Read:    []string{s.readable}, Write: []string{s.land}, Dir: s.land,
+		Network: sandbox.Network{Mode: "none"}, Limits: sandbox.Limits{Wall: time.Minute, Grace: 100 * time.Millisecond},
+	}
+}
+
+// control does the same without a sandbox.
+func (s *scene) control(attack string, args ...string) (string, bool) {
+	c := exec.Command(s.self, append([]string{attackArg, attack}, args...)...)
+	c.Dir = s.land
+	var text bytes.Buffer
+	c.Stderr = &text
+	err := c.Run()
+	return strings.TrimSpace(text.String()), err == nil
+}
+
+// attempt is one row of the red team's table.
+type attempt struct {
+	name, attack string
+	args         []string
+	want         string // part of the reason, "" = any
+	mayLack      bool   // the control may fail here: this machine or user cannot do it anyway
+}
+
+// §10.2, facts of the red team: each attack works outside (the control) and fails inside.
+func Test_10_2_red_team(t *testing.T) {
+	s := newScene(t)
+	const denied, refused, absent = "permission denied", "operation not permitted", "function not implemented"
+	fresh := func(dir string) string { s.n++; return fmt.Sprintf("%s/new%d", dir, s.n) }
+	host := strconv.Itoa(os.Getpid())
+	for _, a := range []attempt{
+		{"read outside", "read", []string{s.secret}, denied, false},
+		{"read relative to an outside directory", "chdir-read", []string{s.secret}, denied, false},
+		{"RT12 read through a link in the jail", "through", []string{s.secret, fresh(s.land)}, denied, false},
+		{"list outside", "list", []string{s.outside}, denied, false},
+		{"list home", "list", []string{"/home"}, denied, false},
+		{"list the private directories", "list", []string{filepath.Dir(s.land) + "/scratch"}, denied, true},
+		{"write outside", "write", []string{s.outside + "/created"}, denied, false},
+		{"write a readable file", "append", []string{s.lent}, denied, false},
+		{"truncate outside", "truncate", []string{s.secret}, denied, false},
+		{"truncate a readable file", "truncate", []string{s.lent}, denied, false},
+		{"truncate by opening", "otrunc", []string{s.lent}, denied, false},
+		{"make a directory outside", "mkdir", []string{fresh(s.outside)}, denied, false},
+		{"remove outside", "remove", []string{s.secret}, denied, false},
+		{"rename out of the jail", "rename", []string{s.file, fresh(s.outside)}, "", false},
+		{"rename a readable file into the jail", "rename", []string{s.lent, fresh(s.land)}, "", false},
+		{"RT13 hard link into the jail", "hardlink", []string{s.secret, fresh(s.land)}, "", false},
+		{"execute an unlisted program", "exec", []string{"/bin/true"}, denied, false},
+		{"RT20 execute by the loader", "exec", []string{loader(), "/bin/true"}, "", false},
+		{"RT21 execute from memory", "memfd", []string{s.self}, denied, false},
+		{"RT16 chmod outside", "chmod", []string{s.secret}, refused, false},
+		{"RT16 chmod of a readable file", "chmod", []string{s.lent}, refused, false},
+		{"RT16 chmod at an outside directory", "chmod-at", []string{s.secret}, refused, false},
+		{"RT16 fchmodat2 outside", "chmod2", []string{s.secret}, refused, false},
+		{"RT16 fchmod of a readable file", "fchmod", []string{s.lent}, refused, false},
+		{"RT16 chmod by a descriptor's path", "proc-chmod", []string{s.secret}, refused, false},
+		{"RT16 chmod through a link in the jail", "link-chmod", []string{s.secret, fresh(s.land)}, refused, false},
+		{"RT16 chown outside", "chown", []string{s.secret}, refused, false},
+		{"RT16 utime outside", "utime", []string{s.secret}, refused, false},
+		{"RT16 xattr outside", "xattr", []string{s.secret}, refused, true},
+		{"file attributes of a readable file", "immutable", []string{s.lent}, refused, true},
+		{"RT24 setuid bit in the jail", "setuid", []string{s.file}, refused, false},
+		{"RT24 setuid bit at creation", "creat", []string{fresh(s.land)}, refused, false},
+		{"internet socket", "inet", nil, denied, false},
+		{"RT32 datagram socket", "udp", nil, denied, true},
+		{"netlink socket", "netlink", nil, denied, true},
+		{"RT03 named unix socket", "unix", []string{s.sock}, denied, false},
+		{"RT05 abstract unix socket", "unix", []string{"@" + filepath.Dir(s.land)}, denied, false},
+		{"RT06 datagram pair", "dgram-pair", nil, denied, false},
+		{"RT22 signal to another process", "signal", []string{s.victim}, refused, false},
+		{"RT22 signal to the runtime", "signal", []string{host}, refused, false},
+		{"RT22 signal by pidfd", "pidfd-signal", []string{s.victim}, refused, false},
+		{"RT23 ptrace", "ptrace", []string{s.victim}, refused, true},
+		{"RT23 read memory", "vmread", []string{host, s.address}, refused, true},
+		{"RT23 take a descriptor", "getfd", []string{s.victim}, refused, true},
+		{"RT09 environment of the runtime", "read", []string{"/proc/" + host + "/environ"}, denied, false},
+		{"command lines of others", "read", []string{"/proc/" + s.victim + "/cmdline"}, denied, false},
+		{"limits of the runtime", "prlimit", []string{host}, refused, false},
+		{"priority of another process", "renice", []string{s.victim}, refused, false},
+		{"System V shared memory", "shm", nil, absent, true},
+		{"message queue", "mqueue", nil, absent, true},
+		{"RT17 io_uring", "io_uring", nil, absent, true},
+		{"keyring", "keyring", nil, refused, true},
+		{"RT19 user namespace", "userns", nil, refused, true},
+		{"RT19 unshare", "unshare", nil, refused, false},
+		{"RT19 clone3", "clone3", nil, absent, true},
+		{"RT01 terminal injection", "tiocsti", nil, refused, true},
+		{"capabilities", "regain", nil, "no capability", true},
+		{"core dump", "core", nil, "no core dump", true},
+		{"RT29 replace a program in PATH", "write", []string{"../bin/attacker"}, "", true},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			s.reset()
+			if why, worked := s.control(a.attack, a.args...); !worked && !a.mayLack {
+				t.Fatalf("void: the attack fails outside too: %s", why)
+			}
+			s.reset()
+			removeNew(t, a.args)
+			o := sandboxtest.Exec(t, s.sandbox, s.spec(a.attack, a.args...))
+			reason := strings.TrimSpace(string(o.Stderr))
+			if o.Exit != 1 || !strings.Contains(reason, a.want) {
+				t.Errorf("exit %d %s, reason %q, want %q", o.Exit, o.Signal, reason, a.want)
+			}
+		})
+	}
+}
+
+// removeNew undoes what a control made.
+func removeNew(t *testing.T, args []string) {
+	for _, at := range args {
+		if strings.Contains(filepath.Base(at), "new") || filepath.Base(at) == "created" {
+			must(t, os.RemoveAll(at))
+		}
+	}
+}
+
+// loader is the ELF loader of this machine, which the jail lets run.
+func loader() string {
+	for _, at := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"} {
+		if _, err := os.Stat(at); err == nil {
+			return at
+		}
+	}
+	return "/nonexistent"
+}
+
+// RT11: a descriptor that the runtime holds open, not marked close-on-exec, does not arrive.
+func Test_10_2_descriptors_above_2_closed(t *testing.T) {
+	s := newScene(t)
+	f, err := os.Open(s.secret)
+	must(t, err)
+	defer f.Close()
+	const number = 77
+	must(t, unix.Dup3(int(f.Fd()), number, 0))
+	defer unix.Close(number)
+	if o := sandboxtest.Exec(t, s.sandbox, s.spec("open-fd", strconv.Itoa(number))); o.Exit != 1 {
+		t.Errorf("descriptor %d arrived: %+v", number, o)
+	}
+}
+
+// §10.2: inside the jail metadata changes work, by every call.
+func Test_10_2_metadata_inside_works(t *testing.T) {
+	s := newScene(t)
+	for _, attack := range []string{"chmod", "chmod-at", "chmod2", "fchmod", "proc-chmod", "chown", "utime", "xattr"} {
+		t.Run(attack, func(t *testing.T) {
+			s.reset()
+			if why, worked := s.control(attack, s.file); !worked {
+				t.Skipf("it does not work outside either: %s", why)
+			}
+			s.reset()
+			if o := sandboxtest.Exec(t, s.sandbox, s.spec(attack, s.file)); o.Exit != 0 {
+				t.Errorf("%s", o.Stderr)
+			}
+			if attack == "xattr" || attack == "chown" {
+				return
+			}
+			info, err := os.Stat(s.file)
+			must(t, err)
+			if attack == "utime" && info.ModTime().Unix() != 1 || attack != "utime" && info.Mode().Perm() != 0o640 {
+				t.Errorf("%v %v", info.Mode(), info.ModTime())
+			}
+		})
+	}
+	t.Run("relative", func(t *testing.T) {
+		s.reset()
+		if o := sandboxtest.Exec(t, s.sandbox, s.spec("chmod", "../land/file")); o.Exit != 0 {
+			t.Errorf("%s", o.Stderr)
+		}
+	})
+	t.Run("a refusal is reported", func(t *testing.T) {
+		if o := sandboxtest.Exec(t, s.sandbox, s.spec("chmod", s.secret)); len(o.Denied) != 1 || !strings.Contains(o.Denied[0], s.secret) {
+			t.Errorf("denied: %v", o.Denied)
+		}
+	})
+}
+
+// §6.9, RT25, RT26: a fork bomb whose processes ignore SIGTERM, leave the session and hold the output.
+func Test_6_9_fork_bomb_leaves_no_survivor(t *testing.T) {
+	s := newScene(t)
+	spec := s.spec("bomb", "120")
+	spec.Limits.Wall, spec.Limits.Grace = 2*time.Second, 200*time.Millisecond
+	begin := time.Now()
+	o := sandboxtest.Exec(t, s.sandbox, spec)
+	if !o.TimedOut || time.Since(begin) > spec.Limits.Wall+3*time.Second {
+		t.Errorf("%+v", o)
+	}
+	if left := processes(t, attackArg, "bomb"); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+}
+
+// processes are those whose arguments hold all of the words.
+func processes(t *testing.T, words ...string) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	var found []string
+	for _, file := range dirs {
+		line, err := os.ReadFile(file)
+		args := strings.Split(string(line), "\x00")
+		if err == nil && len(args) > 2 && args[1] == words[0] && args[2] == words[1] {
+			found = append(found, file)
+		}
+	}
+	return found
+}
