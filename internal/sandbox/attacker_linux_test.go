@@ -127,7 +127,12 @@ func attacks() map[string]func([]string) error {
 		"tiocsti": func([]string) error { return notPermitted(unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')) },
 		"regain":  func([]string) error { return caps() },
 		"core":    core,
-		"bomb":    bomb,
+		"dial":    func(a []string) error { c, err := net.Dial("tcp", a[0]); return closedConn(c, err) },
+		"spin": func([]string) error {
+			for {
+			}
+		},
+		"bomb": bomb,
 	}
 }
 

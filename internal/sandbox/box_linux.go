@@ -98,7 +98,8 @@ func (b *confinedBox) execute(cancel int, stop func()) (verdictOf, error) {
 	}
 }
 
-// set puts the limits on a process that has just begun (§10.4). A process that is gone needs none.
+// set puts the limits on a process that has just begun (§10.4): they cannot be set on a thread, so the first
+// moments of the command run without. A process that is gone needs none.
 func (l Limits) set(pid int) error {
 	limit := func(resource int, soft, hard uint64) error {
 		err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: soft, Max: hard}, nil)

@@ -94,6 +94,7 @@ func (r *run) start() error {
 		closeAll(pipes[:])
 		return err
 	}
+	r.job.started <- pid
 	closeAll([][2]int{{in[0], out[1]}, {fail[1], -1}})
 	r.pid = pid
 	r.poll[slotExit] = unix.PollFd{Fd: int32(pidfd), Events: unix.POLLIN}
@@ -104,7 +105,6 @@ func (r *run) start() error {
 	if !r.broker.serving() {
 		r.poll[slotBroker] = unix.PollFd{Fd: int32(r.listener), Events: unix.POLLIN}
 	}
-	r.job.started <- pid
 	if len(r.job.stdin) == 0 {
 		r.shut(slotIn)
 		return nil

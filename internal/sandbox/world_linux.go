@@ -38,8 +38,8 @@ type world struct {
 // left out. Programs may be links: the rule holds the file at their end.
 func newWorld(spec *Spec) (*world, *protocol.Error) {
 	w := &world{spec: spec, dir: spec.Dir, grants: make([]grant, 0, 8+len(spec.Uses)+len(spec.Read)+len(spec.Write))}
-	for _, p := range append([]Program{spec.Program}, spec.Uses...) {
-		if err := w.program(p); err != nil {
+	for i := -1; i < len(spec.Uses); i++ {
+		if err := w.program(i); err != nil {
 			return nil, err
 		}
 	}
@@ -64,8 +64,17 @@ func newWorld(spec *Spec) (*world, *protocol.Error) {
 	return w, w.workdir()
 }
 
-func (w *world) program(p Program) *protocol.Error {
+// nth is the program itself for -1, else one that it uses.
+func (w *world) nth(i int) Program {
+	if i < 0 {
+		return w.spec.Program
+	}
+	return w.spec.Uses[i]
+}
+
+func (w *world) program(i int) *protocol.Error {
 	var st unix.Stat_t
+	p := w.nth(i)
 	bad := func(why string) *protocol.Error {
 		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s.", p.Name, why)).
 			With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
@@ -75,6 +84,11 @@ func (w *world) program(p Program) *protocol.Error {
 		return bad("its name is no file name")
 	case !filepath.IsAbs(p.Path):
 		return bad("its path is not absolute")
+	}
+	for earlier := -1; earlier < i; earlier++ {
+		if other := w.nth(earlier); other.Name == p.Name && other.Path != p.Path {
+			return bad("another program of this command has the same name")
+		}
 	}
 	if err := unix.Stat(p.Path, &st); err != nil {
 		return bad(p.Path + " is not there (" + err.Error() + ")")
