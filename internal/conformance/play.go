@@ -245,16 +245,26 @@ func (p *play) ran(args []string) error {
 	return nil
 }
 
-// untouched: beside the store there is only what the vector itself made, the working directory is empty, and so
-// is the home of the user.
+// untouched: the working directory is empty, and so is the home of the user but for the runtime's own directory
+// (§15.4), so that no host's configuration was written.
 func (p *play) untouched() error {
+	own := filepath.Join(p.dir, "user", ".config", "hcpx")
 	for _, dir := range []string{"work", "user"} {
-		entries, err := os.ReadDir(filepath.Join(p.dir, dir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := filepath.WalkDir(filepath.Join(p.dir, dir), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case name == own:
+				return fs.SkipDir
+			case !d.IsDir():
+				return fmt.Errorf("%s was written", strings.TrimPrefix(name, p.dir))
+			}
+			return nil
+		})
+		if err != nil {
 			return err
-		}
-		for _, e := range entries {
-			return fmt.Errorf("%s/%s was written", dir, e.Name())
 		}
 	}
 	return nil
