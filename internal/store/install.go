@@ -13,13 +13,6 @@ import (
 	"hcpx/internal/pack"
 )
 
-// record is packs/.meta/<id>.json. The previous version stands in the same file, so that one rename
-// changes both.
-type record struct {
-	Meta
-	Previous *Meta `json:"previous,omitempty"`
-}
-
 // journal is packs/.meta/<id>.journal: what to do, written when everything is ready on disk. Before it
 // the old pack stands, after it the new one; whoever finds a journal under the lock finishes it.
 type journal struct {

@@ -6,11 +6,70 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/pack"
 	"hcpx/internal/protocol"
 )
+
+// record is packs/.meta/<id>.json. The previous version stands in the same file, so that one rename
+// changes both.
+type record struct {
+	Meta
+	Previous *Meta
+}
+
+// version is one version on disk, with the names of §11.
+type version struct {
+	PackID      string    `json:"pack_id"`
+	Version     string    `json:"version"`
+	Digest      string    `json:"digest"`
+	Stats       stats     `json:"stats"`
+	Source      string    `json:"source"`
+	InstalledAt time.Time `json:"installed_at"`
+	InstalledBy string    `json:"installed_by"`
+	Previous    *version  `json:"previous,omitempty"`
+}
+
+type stats struct {
+	Files map[string]protocol.FileStamp `json:"files"`
+	Links map[string]string             `json:"links,omitempty"`
+	Dirs  map[string]protocol.FileStamp `json:"dirs,omitempty"`
+}
+
+func onDisk(m Meta) *version {
+	r := m.Record
+	return &version{m.PackID, m.Version, r.Digest, stats{r.Stamps, r.Links, r.Dirs}, m.Source, m.InstalledAt, m.InstalledBy, nil}
+}
+
+func (v *version) meta() Meta {
+	return Meta{v.PackID, v.Version, pack.Record{Digest: v.Digest, Stamps: v.Stats.Files, Links: v.Stats.Links, Dirs: v.Stats.Dirs},
+		v.Source, v.InstalledAt, v.InstalledBy}
+}
+
+// MarshalJSON writes the form on disk.
+func (r record) MarshalJSON() ([]byte, error) {
+	v := onDisk(r.Meta)
+	if r.Previous != nil {
+		v.Previous = onDisk(*r.Previous)
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads it.
+func (r *record) UnmarshalJSON(src []byte) error {
+	var v version
+	if err := json.Unmarshal(src, &v); err != nil {
+		return err
+	}
+	r.Meta = v.meta()
+	if v.Previous != nil {
+		m := v.Previous.meta()
+		r.Previous = &m
+	}
+	return nil
+}
 
 // Restamp takes young stamps again (§2.4).
 func (s *FS) Restamp(id string) error {
