@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand for another process that appends to the same audit.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("AUDIT_CHILD"); dir != "" {
+		if err := child(dir, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child appends a number of runs, each of an intent and an outcome; -1 is without end.
+func child(dir string, args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	cfg := config(dir)
+	if args[0] == "full" { // a file may not grow past this: the write that would is cut short
+		cfg.SegmentBytes = 1 << 20
+		signal.Ignore(syscall.SIGXFSZ)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 5000, Max: 5000}); err != nil {
+			return err
+		}
+	}
+	l := Open(cfg)
+	for i := 0; i != n; i++ {
+		id := fmt.Sprintf("%s-%d", args[0], i)
+		for _, kind := range []string{Intent, Outcome} {
+			if err := l.Append(Entry{Kind: kind, ID: id, Principal: "human:ada"}, i%8 == 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func process(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "AUDIT_CHILD="+dir)
+	return cmd
+}
+
+func Test_15_4_ProcessesAppendAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var cmds []*exec.Cmd
+	for i := range 8 {
+		cmd := process(t, dir, fmt.Sprint("p", i), "40")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds = append(cmds, cmd)
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := verify(t, config(dir))
+	if !r.OK || r.Entries != 8*80 || len(r.Notes)+len(r.Interrupted) > 0 || r.Segments < 2 {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+func Test_15_4_GoroutinesAppendAtOnce(t *testing.T) {
+	cfg := config(t.TempDir())
+	l := Open(cfg)
+	errs := make(chan error)
+	for i := range 16 {
+		go func() { errs <- l.Append(Entry{Kind: Change, ID: fmt.Sprint(i)}, i%2 == 0) }()
+	}
+	for range 16 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := verify(t, cfg); !r.OK || r.Entries != 16 {
+		t.Errorf("report: %+v", r)
+	}
+}
+
+func Test_15_4_KilledAtRandomMomentsTheChainHolds(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 30 {
+		cmd := process(t, dir, fmt.Sprint("k", i), "-1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(5_000+rand.IntN(30_000)) * time.Microsecond) // the moment of death is what is tried
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if r := verify(t, config(dir)); !r.OK || len(r.Interrupted) > i+1 {
+			t.Fatalf("after %d kills: %+v", i+1, r)
+		}
+	}
+	if r := verify(t, config(dir)); r.Entries == 0 {
+		t.Error("nothing was ever appended")
+	}
+}
