@@ -203,7 +203,8 @@ func (p *private) release() error {
 	if err == nil {
 		err = unix.Fchmod(p.lock, slotIdle)
 	}
-	return errors.Join(err, unix.Close(p.lock))
+	// Closing alone would not unlock while another start is between fork and exec.
+	return errors.Join(err, unix.Flock(p.lock, unix.LOCK_UN), unix.Close(p.lock))
 }
 
 // ownScratch makes the directory of private directories and holds it to mode 0700.

@@ -1,0 +1,109 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/sandboxtest"
+)
+
+// able is a kernel that can do everything.
+func able() sandbox.Kernel {
+	return sandbox.Kernel{System: "linux/amd64", Supported: true, ABI: 7, Errata: 7, Filter: true, Notify: true, CloseRange: true, Openat2: true}
+}
+
+// §10.5: every kernel that cannot enforce a rule refuses, with the rule and a sentence of its own, and makes
+// nothing.
+func Test_10_5_fails_closed(t *testing.T) {
+	messages := map[string]string{}
+	for _, c := range []struct {
+		name, rule, says string
+		spoil            func(*sandbox.Kernel)
+	}{
+		{"no Landlock", "files", "no Landlock", func(k *sandbox.Kernel) { k.ABI = 0 }},
+		{"ABI 1", "files", "ABI 1 ", func(k *sandbox.Kernel) { k.ABI = 1 }},
+		{"ABI 2", "files", "ABI 2 ", func(k *sandbox.Kernel) { k.ABI = 2 }},
+		{"ABI 3", "signals", "subreaper", func(k *sandbox.Kernel) { k.ABI = 3 }},
+		{"ABI 4", "signals", "ABI 4 ", func(k *sandbox.Kernel) { k.ABI = 4 }},
+		{"ABI 5", "signals", "ABI 5 ", func(k *sandbox.Kernel) { k.ABI = 5 }},
+		{"no seccomp", "system-calls", "no seccomp filters", func(k *sandbox.Kernel) { k.Filter = false }},
+		{"no user notification", "metadata", "user notification", func(k *sandbox.Kernel) { k.Notify = false }},
+		{"no openat2", "metadata", "openat2", func(k *sandbox.Kernel) { k.Openat2 = false }},
+		{"no close_range", "descriptors", "close_range", func(k *sandbox.Kernel) { k.CloseRange = false }},
+		{"a container that blocks both", "system-calls", "seccomp", func(k *sandbox.Kernel) { k.ABI, k.Filter, k.Notify = 0, false, false }},
+		{"another system", "system-calls", "darwin/arm64", func(k *sandbox.Kernel) { *k = sandbox.Kernel{System: "darwin/arm64"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			kernel := able()
+			c.spoil(&kernel)
+			scratch := filepath.Join(t.TempDir(), "scratch")
+			s := sandbox.New(sandbox.Options{Scratch: scratch, Kernel: &kernel})
+			spec := sandboxtest.Kind{}.Spec(t, "exit", "0")
+			for question, err := range map[string]*protocol.Error{"check": s.Check(spec), "prepare": prepareError(s, spec)} {
+				if err == nil || err.Code != protocol.SandboxUnavailable || err.Details["rule"] != c.rule || err.Details["setting"] != "native-local" || !strings.Contains(err.Message, c.says) {
+					t.Errorf("%s: %v %v", question, err, err.Details)
+				}
+				if err.Code.Exit() != 3 {
+					t.Errorf("exit %d", err.Code.Exit())
+				}
+				messages[err.Message] = c.name
+			}
+			if _, err := os.Stat(scratch); err == nil {
+				t.Error("a refusal made a directory")
+			}
+			facts := s.Facts()
+			if facts.Backend != "" {
+				t.Errorf("backend %q", facts.Backend)
+			}
+			if row := find(facts, c.rule); row.State != "missing" || row.Detail == "" {
+				t.Errorf("%+v", row)
+			}
+			// Native is what both sides accepted; it runs on any kernel and reports what it lacks.
+			if o := sandboxtest.Exec(t, s, sandboxtest.Kind{Native: true}.Spec(t, "exit", "0")); o.Report.Backend != "native" {
+				t.Errorf("%+v", o.Report)
+			}
+		})
+	}
+	if len(messages) != 11 { // no seccomp and the container that blocks both say the same first
+		t.Errorf("%d different messages: %v", len(messages), messages)
+	}
+}
+
+func prepareError(s sandbox.Sandbox, spec *sandbox.Spec) *protocol.Error {
+	_, err := s.Prepare(spec)
+	return err
+}
+
+func find(f sandbox.Facts, rule string) sandbox.Rule {
+	for _, row := range f.Rules {
+		if row.Name == rule {
+			return row
+		}
+	}
+	return sandbox.Rule{}
+}
+
+// §10.5: doctor's table names each rule once, with what enforces it and its state.
+func Test_10_5_rules_table(t *testing.T) {
+	kernel := able()
+	facts := sandbox.New(sandbox.Options{Kernel: &kernel}).Facts()
+	if facts.Backend != "landlock" || facts.ABI != 7 {
+		t.Errorf("%+v", facts)
+	}
+	seen := map[string]bool{}
+	for _, row := range facts.Rules {
+		if seen[row.Name] || row.Mechanism == "" || row.State == "enforced" && row.Detail != "" || row.State != "enforced" && row.Detail == "" {
+			t.Errorf("%+v", row)
+		}
+		seen[row.Name] = true
+	}
+	for rule, state := range map[string]string{"files": "enforced", "network-hosts": "missing", "memory": "degraded", "processes": "degraded"} {
+		if find(facts, rule).State != state {
+			t.Errorf("%s is not %s", rule, state)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func claimSlot(t *testing.T, scratch string) *private {
+	t.Helper()
+	p, err := newPrivate(scratch, &Spec{Program: Program{Name: "a", Path: "/bin/true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func inode(t *testing.T, path string) identity {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return identity{st.Dev, st.Ino}
+}
+
+// §10.2: two runs at once never share a private directory; one that was given back serves again, empty.
+func Test_10_2_slots(t *testing.T) {
+	scratch := t.TempDir()
+	first, second := claimSlot(t, scratch), claimSlot(t, scratch)
+	if first.root == second.root {
+		t.Fatal("two runs share a directory")
+	}
+	left := first.part(homePart) + "/left"
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.release(); err != nil {
+		t.Fatal(err)
+	}
+	if third := claimSlot(t, scratch); third.root != first.root {
+		t.Errorf("%s was not used again, but %s", first.root, third.root)
+	} else if _, err := os.Lstat(left); err == nil {
+		t.Error("the file of the run before is there")
+	}
+}
+
+// §10.2: the slot of a runtime that was killed is made anew, even when it looks empty: what may still live of
+// its run holds the old directories only.
+func Test_10_2_slot_of_a_killed_runtime(t *testing.T) {
+	scratch := t.TempDir()
+	dead := claimSlot(t, scratch)
+	old := inode(t, dead.part(homePart))
+	held, err := os.Open(dead.part(homePart)) // keeps the number from being given out again
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Close(dead.lock); err != nil { // as the kernel does for the dead
+		t.Fatal(err)
+	}
+	next := claimSlot(t, scratch)
+	if next.root != dead.root || inode(t, next.part(homePart)) == old {
+		t.Error("the directory of the killed run was used again")
+	}
+	entries, err := os.ReadDir(scratch)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left: %v %v", entries, err)
+	}
+}
+
+// §10.2: links of PATH follow the Spec when a slot is used again.
+func Test_10_2_slot_links(t *testing.T) {
+	scratch := t.TempDir()
+	for _, want := range []Program{{"a", "/bin/true"}, {"b", "/bin/false"}, {"b", "/bin/true"}} {
+		p, err := newPrivate(scratch, &Spec{Program: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		links, err := filepath.Glob(p.part(binPart) + "/*")
+		if err != nil || len(links) != 1 || filepath.Base(links[0]) != want.Name {
+			t.Errorf("%v %v", links, err)
+		}
+		if target, err := os.Readlink(links[0]); err != nil || target != want.Path {
+			t.Errorf("%s %v", target, err)
+		}
+		if err := p.release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// §10.2: private directories only in a directory that nobody else can enter.
+func Test_10_2_scratch_is_private(t *testing.T) {
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{open, "relative"} {
+		if ownScratch(path) == nil {
+			t.Errorf("%s was taken", path)
+		}
+	}
+	made := filepath.Join(open, "a", "b")
+	if err := ownScratch(made); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// §6.9: only the thread that entered a domain can kill it, and no other value can.
+func Test_6_9_domain_is_a_proof(t *testing.T) {
+	for name, d := range map[string]domain{"made by hand": {}, "of another thread": {tid: unix.Gettid() + 1}} {
+		if d.kill(0) == nil {
+			t.Errorf("%s: it could kill", name)
+		}
+		if d.running(os.Getppid()) >= 0 {
+			t.Errorf("%s: it could look", name)
+		}
+	}
+}

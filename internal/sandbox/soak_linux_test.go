@@ -1,0 +1,168 @@
+package sandbox_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/sandboxtest"
+)
+
+// count is how many entries a directory of /proc/self has.
+func count(t *testing.T, dir string) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/" + dir)
+	must(t, err)
+	return len(entries)
+}
+
+// settled waits until threads that are on their way out have gone.
+func settled(t *testing.T, dir string, most int) int {
+	t.Helper()
+	n := count(t, dir)
+	for end := time.Now().Add(10 * time.Second); n > most && time.Now().Before(end); n = count(t, dir) {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+	return n
+}
+
+// §10.5: many runs at once, with the garbage collector at work: goroutines of the runtime stay free, no
+// process, descriptor or thread is left.
+func Test_10_5_soak(t *testing.T) {
+	const runs, atOnce = 200, 4
+	s := newScene(t)
+	warm := func() { sandboxtest.Exec(t, s.sandbox, s.spec("chmod", s.file)) }
+	warm()
+	threads, files := count(t, "task")+2*atOnce, settled(t, "fd", 0)
+
+	var stop atomic.Bool
+	var free, guards sync.WaitGroup
+	var contaminated, looked atomic.Int64
+	for i := range 2 {
+		guards.Go(func() {
+			if i == 0 {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+			}
+			for !stop.Load() {
+				if _, err := os.ReadFile(s.secret); err != nil {
+					contaminated.Add(1)
+				}
+				if l, err := net.Listen("tcp", "127.0.0.1:0"); err != nil {
+					contaminated.Add(1)
+				} else {
+					_ = l.Close()
+				}
+				looked.Add(1)
+				runtime.Gosched()
+			}
+		})
+	}
+	var next atomic.Int64
+	for range atOnce {
+		free.Go(func() {
+			for n := next.Add(1); n <= runs; n = next.Add(1) {
+				attack := []string{"read", s.secret}
+				if n%4 == 0 {
+					attack = []string{"chmod", s.file}
+				}
+				o := sandboxtest.Exec(t, s.sandbox, s.spec(attack[0], attack[1:]...))
+				if want := map[bool]int{true: 0, false: 1}[n%4 == 0]; o.Exit != want {
+					t.Errorf("run %d: %+v\n%s", n, o, o.Stderr)
+				}
+				if n%16 == 0 {
+					runtime.GC()
+				}
+			}
+		})
+	}
+	free.Wait()
+	stop.Store(true)
+	guards.Wait()
+	if contaminated.Load() > 0 || looked.Load() == 0 {
+		t.Errorf("%d of %d looks from free goroutines were refused", contaminated.Load(), looked.Load())
+	}
+	if n := settled(t, "task", threads); n > threads {
+		t.Errorf("%d threads, %d before", n, threads)
+	}
+	if n := settled(t, "fd", files); n > files {
+		t.Errorf("%d descriptors, %d before", n, files)
+	}
+	if left := processes(t, attackArg, "read"); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+	slots, err := filepath.Glob(filepath.Dir(s.land) + "/scratch/*")
+	must(t, err)
+	if len(slots) > atOnce {
+		t.Errorf("%d private directories for %d runs at once", len(slots), atOnce)
+	}
+}
+
+// §10.2: a kept launcher serves only its own policy, and only while its files are the same.
+func Test_10_2_reuse_is_by_policy(t *testing.T) {
+	s := newScene(t)
+	kept := confining(t, sandbox.Options{Scratch: filepath.Dir(s.land) + "/kept", Keep: 4})
+	private := func(change func(*sandbox.Spec)) string {
+		spec := s.spec("")
+		spec.Program, spec.Args = tool(t, "sh"), []string{"-c", "echo $HOME; : >$HOME/left"}
+		change(spec)
+		return string(sandboxtest.Exec(t, kept, spec).Stdout)
+	}
+	first := private(func(*sandbox.Spec) {})
+	if again := private(func(p *sandbox.Spec) { p.Stdin = []byte("x") }); again != first {
+		t.Errorf("the same policy got another launcher: %s %s", first, again)
+	}
+	if other := private(func(p *sandbox.Spec) { p.Read = nil }); other == first {
+		t.Error("another policy got the same launcher")
+	}
+	must(t, os.Rename(s.readable, s.readable+".old"))
+	must(t, os.Mkdir(s.readable, 0o755))
+	if replaced := private(func(*sandbox.Spec) {}); replaced == first {
+		t.Error("a replaced tree got the same launcher")
+	}
+}
+
+// A launcher after a run that ended badly is as good as new.
+func Test_6_9_reuse_after_timeout(t *testing.T) {
+	s := newScene(t)
+	kept := confining(t, sandbox.Options{Scratch: filepath.Dir(s.land) + "/kept", Keep: 1})
+	spec := s.spec("bomb", "20")
+	spec.Limits.Wall, spec.Limits.Grace = 300*time.Millisecond, 50*time.Millisecond
+	if o := sandboxtest.Exec(t, kept, spec); !o.TimedOut {
+		t.Fatalf("%+v", o)
+	}
+	for n := range 3 {
+		if o := sandboxtest.Exec(t, kept, s.spec("nothing", strconv.Itoa(n))); o.Exit != 0 || o.Report.Killed != 0 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// A cancel that comes at any moment ends the run and leaves nothing.
+func Test_6_9_cancel_at_any_moment(t *testing.T) {
+	s := newScene(t)
+	for n := range 12 {
+		ctx, cancel := context.WithCancel(context.Background())
+		box, refused := s.sandbox.Prepare(s.spec("bomb", "3"))
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		time.AfterFunc(time.Duration(n)*time.Millisecond, cancel)
+		if o, refused := box.Run(ctx); refused == nil && !o.Canceled {
+			t.Errorf("%+v", o)
+		}
+		must(t, box.Close())
+	}
+	if left := processes(t, attackArg, "bomb"); len(left) > 0 {
+		t.Errorf("survivors: %v", left)
+	}
+}
