@@ -2,17 +2,14 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/adapter/composite"
@@ -25,6 +22,7 @@ import (
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
 	"hcpx/internal/pipeline"
+	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/session"
@@ -192,26 +190,6 @@ func (a *App) auditHealth() error {
 	return err
 }
 
-// ids makes run ids: unique, and sorted by time.
-func ids(now func() time.Time) func() string {
-	var mu sync.Mutex
-	entropy := ulid.Monotonic(rand.Reader, 0)
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return newID(now(), entropy)
-	}
-}
-
-func newID(now time.Time, entropy io.Reader) string {
-	id, err := ulid.New(ulid.Timestamp(now), entropy)
-	if err != nil {
-		// More ids in one millisecond than it has room for: the next one has room again.
-		return newID(now.Add(time.Millisecond), ulid.Monotonic(rand.Reader, 0))
-	}
-	return id.String()
-}
-
 // Executor is the one way to run a command; the bootstrap pack is there from first use (§11.4).
 func (a *App) Executor(s protocol.Session) (protocol.Executor, *protocol.Error) {
 	if err := a.life().EnsureBootstrap(s); err != nil {
@@ -249,6 +227,20 @@ func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 		in.User = c.User()
 	}
 	return session.Resolve(in)
+}
+
+// Verb is an installed command and its policy, for help.
+func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *protocol.Error) {
+	l, refusal := a.gate().Installed(packID)
+	if refusal != nil {
+		return nil, nil, refusal
+	}
+	cmd, entry := l.Manifest.Command(verb), l.Policy.Verb(verb)
+	if cmd == nil || entry == nil {
+		return nil, nil, protocol.Fail(protocol.UnknownCommand, fmt.Sprintf("Pack %q has no command %q.", packID, verb)).
+			WithHint("hcpx availability " + packID)
+	}
+	return cmd, entry, nil
 }
 
 // ArgsSchema is the args schema of an installed command, nil when there is none that can be read. It only

@@ -75,7 +75,7 @@ func newRoot(d *deps) *cobra.Command {
 	root.SetErr(d.env.Err)
 	root.SetHelpCommand(newHelpCmd(d))
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		if err := d.help(c); err != nil {
+		if err := d.helpFor(c); err != nil {
 			d.helpErr = err
 		}
 	})

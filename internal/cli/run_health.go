@@ -42,7 +42,7 @@ func showHealth(p *page, v lifecycle.HealthView, next string) {
 	p.table(nil, rows)
 	showRules(p, v.Rules)
 	p.raw("\n" + p.paint(levelStyle(v.Level), clean(v.Level)) + "\n")
-	if v.Level != lifecycle.LevelOK {
+	if v.Level == lifecycle.LevelFailure {
 		p.next(next)
 	}
 }
