@@ -26,8 +26,8 @@ const (
 	free      = syscall.LOCK_UN
 )
 
-// syncDir makes names in a directory durable.
-func syncDir(dir string) error {
+// syncPath makes a file, or the names in a directory, durable.
+func syncPath(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -43,5 +43,5 @@ func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return syncPath(filepath.Dir(dir))
 }

@@ -72,7 +72,7 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 			err = nil
 		}
 	}
-	err = errors.Join(err, os.Remove(f.Name()), syncDir(filepath.Dir(path)))
+	err = errors.Join(err, os.Remove(f.Name()), syncPath(filepath.Dir(path)))
 	if err != nil {
 		return nil, err
 	}

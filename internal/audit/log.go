@@ -175,7 +175,7 @@ func (l *FileLog) check(text []byte) (Head, error) {
 	if err := l.sign(first, true); err != nil {
 		return Head{}, err
 	}
-	return l.last, syncDir(l.cfg.Dir)
+	return l.last, syncPath(l.cfg.Dir)
 }
 
 func (l *FileLog) now() string { return l.cfg.Now().UTC().Format(time.RFC3339Nano) }
@@ -245,7 +245,7 @@ func (l *FileLog) put(text []byte, durable, fresh bool) error {
 		return err
 	}
 	if fresh {
-		return syncDir(l.cfg.Dir)
+		return syncPath(l.cfg.Dir)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (l *FileLog) finish(no int) error {
 	if err := l.use(no); err != nil {
 		return err
 	}
-	return errors.Join(l.seg.Sync(), syncDir(l.cfg.Dir))
+	return errors.Join(l.seg.Sync(), syncPath(l.cfg.Dir))
 }
 
 func encodeEntry(e *Entry) ([]byte, error) {

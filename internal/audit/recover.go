@@ -113,6 +113,11 @@ func (l *FileLog) breakOff(segs []segment, at position, d breakDetail) (position
 	for _, s := range segs {
 		at.Segment = max(at.Segment, s.no)
 	}
+	if len(segs) > 0 { // the break entry is durable, so what is before it must be
+		if err := syncPath(segmentPath(l.cfg.Dir, segs[len(segs)-1].no)); err != nil {
+			return position{}, err
+		}
+	}
 	at.Segment, at.Size = at.Segment+1, 0
 	if d.Reason != tornLine {
 		if err := l.lastLine(segs, &at); err != nil {

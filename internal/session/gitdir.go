@@ -44,7 +44,7 @@ func gitDirs(root string) []string {
 		}
 		return []string{dir, common}
 	}
-	if back := worktree(filepath.Join(dir, "config")); back != "" && real(dir, back) == root {
+	if back := worktree(read(filepath.Join(dir, "config"))); back != "" && real(dir, back) == root {
 		return []string{dir}
 	}
 	return nil
@@ -89,9 +89,9 @@ func firstLine(path string) string {
 }
 
 // worktree is core.worktree of a git config, as git itself writes it for a submodule.
-func worktree(path string) string {
+func worktree(config string) string {
 	section, value := "", ""
-	for line := range strings.Lines(read(path)) {
+	for line := range strings.Lines(config) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			section = strings.ToLower(line)

@@ -25,7 +25,7 @@ type Inputs struct {
 	Home      string // the user's home, "" when there is none
 	StoreHome string // $HCP_HOME
 	User      string // name of the OS user
-	Agents    string // setting identity.agents
+	Agents    string // setting identity.agents: trust-flags takes a Principal as it is named
 }
 
 // Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be, for

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hcpx/internal/protocol"
 )
 
 // Places are the directories that a workspace is found in and kept away from.
@@ -23,12 +25,6 @@ type Workspace struct {
 
 // marks make a directory a workspace.
 var marks = [...]string{".git", ".hg", ".jj", "hcp.toml"}
-
-// credentials are the stores of §10.2, below the home directory and below the configuration directory.
-var (
-	homeCredentials   = [...]string{".ssh", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".gnupg", ".git-credentials"}
-	configCredentials = [...]string{"gcloud", "gh", "git/credentials"}
-)
 
 // FindWorkspace finds the land local (§9.2): the named directory, else the nearest ancestor with a mark,
 // else the caller's directory. "/" and the home directory count only when named; one that is, holds or
@@ -99,11 +95,11 @@ func (p Places) conflict(dir string) string {
 		if own := filepath.Join(c, "hcpx"); c == first(configs...) && overlap(dir, resolve(own)) || exists(own) && overlap(dir, resolve(own)) {
 			return "the configuration of hcpx"
 		}
-		for _, name := range configCredentials {
+		for _, name := range protocol.ConfigCredentials {
 			stores = append(stores, filepath.Join(c, name))
 		}
 	}
-	for _, name := range homeCredentials {
+	for _, name := range protocol.HomeCredentials {
 		if p.Home != "" {
 			stores = append(stores, filepath.Join(p.Home, name))
 		}

@@ -170,3 +170,12 @@ func Test_9_2_WhatGitItselfMakes(t *testing.T) {
 		}
 	}
 }
+
+func FuzzWorktree(f *testing.F) {
+	f.Add("[core]\n\tworktree = ../x\n[Core]\nWORKTREE=\"y\"\n")
+	f.Fuzz(func(t *testing.T, config string) {
+		if got := worktree(config); !strings.Contains(config, got) || strings.ContainsAny(got, "\n") {
+			t.Errorf("%q gives %q", config, got)
+		}
+	})
+}

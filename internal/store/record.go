@@ -148,6 +148,10 @@ func (s *FS) record(id string) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeRecord(path, src)
+}
+
+func decodeRecord(path string, src []byte) (*record, error) {
 	var r record
 	if err := json.Unmarshal(src, &r); err != nil {
 		d := &DamagedError{Path: path, Reason: "is not a pack's record: " + err.Error()}
