@@ -53,6 +53,10 @@ func (t text) line(i int) int {
 	return sort.Search(len(t.lines), func(n int) bool { return t.lines[n].at > i }) - 1
 }
 
+// maxDepth bounds how deep containers nest: marks behind it are text, so that no line costs more than
+// linear time.
+const maxDepth = 100
+
 // container is an open block quote or list item.
 type container struct {
 	quote bool
@@ -211,8 +215,13 @@ func (s *scanner) begin(b block) {
 	s.close()
 	b.top = len(s.stack) == 0
 	s.leaf = b
-	for i := range s.stack {
-		s.stack[i].bare = false
+	s.filled()
+}
+
+// filled notes that the innermost container has content; those around it have had some since it began.
+func (s *scanner) filled() {
+	if n := len(s.stack); n > 0 {
+		s.stack[n-1].bare = false
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *scanner) start(inLeaf bool, matched int) step {
 		s.append()
 		return leafStarted
 	}
-	if s.cur.peekQuote() {
+	if matched < maxDepth && s.cur.peekQuote() {
 		s.unmatched(matched)
 		s.close()
 		s.cur.quoteMark()
@@ -91,7 +91,7 @@ func (s *scanner) startLeaf(inParagraph bool, matched int) bool {
 func (s *scanner) startItem(inParagraph bool, matched int) step {
 	here := s.cur.trimmed()
 	width, one := listMarker(here)
-	if width == 0 {
+	if width == 0 || matched >= maxDepth {
 		return nothingStarted
 	}
 	empty := strings.Trim(here[width:], " \t") == ""
@@ -116,9 +116,7 @@ func (s *scanner) startItem(inParagraph bool, matched int) step {
 
 // push opens a container.
 func (s *scanner) push(c container) {
-	for i := range s.stack {
-		s.stack[i].bare = false
-	}
+	s.filled()
 	s.stack = append(s.stack, c)
 }
 
