@@ -36,15 +36,28 @@ func (d document) issue(code protocol.IssueCode, offset int, pointer, message st
 	return i
 }
 
+// issues places many findings of one code in one pass over the text.
+func (d document) issues(faults []jsondoc.Fault) []protocol.Issue {
+	out := make([]protocol.Issue, len(faults))
+	for i, spot := range jsondoc.Spots(d.src, faults) {
+		out[i] = protocol.NewIssue(protocol.IssueCode(faults[i].Code), d.file, faults[i].Message)
+		out[i].Line, out[i].Column, out[i].Pointer = spot.Line, spot.Column, faults[i].Pointer
+	}
+	return out
+}
+
 // manifest warns of what is missing around the commands: examples (§3.2), the rest of the setup family
 // (HCP-12.1-8), the directory's name (§2.2).
 func (j *judge) manifest() {
 	m := j.Manifest
+	var bare []jsondoc.Fault
 	for _, c := range m.Commands {
 		if list := c.Node.Get("examples"); list == nil || list.Kind == jsondoc.Array && len(list.Items) == 0 {
-			j.add(adapter.CommandPlace(m, c).Issue("command.no-example", fmt.Sprintf("The command %q has no example.", c.Key)))
+			bare = append(bare, jsondoc.Fault{Code: "command.no-example", Offset: c.KeyOffset, Pointer: jsondoc.Pointer("verbs", c.Key),
+				Message: fmt.Sprintf("The command %q has no example.", c.Key)})
 		}
 	}
+	j.add(document{manifest.File, m.Src}.issues(bare)...)
 	var family []*manifest.Command
 	for _, c := range m.Commands {
 		if c.Key == "setup.status" || c.Key == "setup.apply" || c.Key == "setup.update" {
@@ -89,22 +102,25 @@ func (j *judge) entries(kind, word string) {
 		return
 	}
 	asked, given := declared(j.Manifest.Root, kind), declared(p.Root, kind)
-	have, doc := keys(given), document{policy.File, p.Src}
+	have := keys(given)
 	place, pointer := p.Root.Offset, ""
 	if n := p.Root.Get(kind); n != nil {
 		place, pointer = n.Offset, "/"+kind
 	}
+	var faults []jsondoc.Fault
 	for _, m := range asked {
 		if !have[m.Key] {
-			j.add(doc.issue("policy.missing-entry", place, pointer, fmt.Sprintf("The %s %q has no entry.", word, m.Key)))
+			faults = append(faults, jsondoc.Fault{Code: "policy.missing-entry", Offset: place, Pointer: pointer, Message: fmt.Sprintf("The %s %q has no entry.", word, m.Key)})
 		}
 	}
 	have = keys(asked)
 	for _, m := range given {
 		if !have[m.Key] {
-			j.add(doc.issue("policy.orphan-entry", m.Offset, jsondoc.Pointer(kind, m.Key), fmt.Sprintf("The manifest declares no %s %q.", word, m.Key)))
+			faults = append(faults, jsondoc.Fault{Code: "policy.orphan-entry", Offset: m.Offset, Pointer: jsondoc.Pointer(kind, m.Key),
+				Message: fmt.Sprintf("The manifest declares no %s %q.", word, m.Key)})
 		}
 	}
+	j.add(document{policy.File, p.Src}.issues(faults)...)
 }
 
 func keys(members []jsondoc.Member) map[string]bool {
