@@ -345,33 +345,6 @@ func TestGitShowsConflictsAndMerges(t *testing.T) {
 	}
 }
 
-func TestGitReadsTenThousandCommits(t *testing.T) {
-	x := newGit(t)
-	var stream strings.Builder
-	for i := range 10000 {
-		fmt.Fprintf(&stream, "commit refs/heads/main\nmark :%d\ncommitter A <a@example.org> %d +0000\ndata <<E\ncommit %d\nE\n", i+1, 1700000000+i, i)
-		fmt.Fprintf(&stream, "M 644 inline f%d.txt\ndata <<E\n%d\nE\n\n", i%100, i)
-	}
-	cmd := exec.Command("git", "fast-import", "--quiet")
-	cmd.Dir, cmd.Env, cmd.Stdin = x.dir, x.env, strings.NewReader(stream.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	x.git("reset", "-q", "--hard")
-	if got := x.json("log")["commits"].([]any); len(got) != 20 || at(got[0], "subject") != "commit 9999" {
-		t.Errorf("%d commits from %s", len(got), at(got[0], "subject"))
-	}
-	if got := x.json("log", "--limit=1000", "--skip=9500")["commits"].([]any); len(got) != 500 || at(got[499], "subject") != "commit 0" {
-		t.Errorf("%d commits", len(got))
-	}
-	if got := x.json("log", "--limit=1000", "--", "f7.txt")["commits"].([]any); len(got) != 100 {
-		t.Errorf("%d commits touch one file", len(got))
-	}
-	if at(x.json("status"), "clean") != "true" {
-		t.Error("not clean")
-	}
-}
-
 // TestGitReadsWriteNothing: a read command leaves the repository as it is, index and all.
 func TestGitReadsWriteNothing(t *testing.T) {
 	x := newGit(t)
