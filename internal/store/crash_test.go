@@ -35,6 +35,7 @@ func child(args []string) error {
 	if err != nil {
 		return err
 	}
+	fmt.Println("ready")
 	n := 0
 	s := OpenFS(args[0], Options{Now: time.Now, fault: func(string) error {
 		if n++; n == die {
@@ -227,10 +228,18 @@ func Test_11_3_KilledAtRandomMoments(t *testing.T) {
 	for i := range 40 {
 		cmd := process(t, home, acts[i%len(acts)], 0)
 		cmd.Stderr = nil
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(time.Duration(rand.IntN(25_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+		if _, err := out.Read(make([]byte, 1)); err != nil { // it has begun
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond) // the moment of death is what is tried
+		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed, or done, or nothing to roll back to
 		if v, _ := whole(t, s); v == "" {
 			t.Fatal("the pack is gone")
