@@ -20,7 +20,9 @@ type refuser struct{ asked map[string]int }
 func (r *refuser) New(string) (Runtime, error) { return r, nil }
 
 func (r *refuser) no(what string) *protocol.Error {
-	r.asked[what]++
+	if r.asked != nil {
+		r.asked[what]++
+	}
 	return protocol.Fail(protocol.InternalError, "Nothing works here.")
 }
 
@@ -72,6 +74,37 @@ func TestHCP_1_1_1_AnyRuntimeCanBeJudged(t *testing.T) {
 	}
 	if got := told[:9]; !slices.Equal(got, Published()) {
 		t.Errorf("the published vectors come first: got %v", got)
+	}
+}
+
+// consenter is a runtime that allows everything and says that it ran.
+type consenter struct{ refuser }
+
+func (c *consenter) New(string) (Runtime, error) { return c, nil }
+
+func (c *consenter) Exec(context.Context, protocol.Session, []byte) protocol.Result {
+	return protocol.Result{OK: true, Result: json.RawMessage("{}")}
+}
+
+func (c *consenter) Lint([]string) []protocol.Issue                           { return nil }
+func (c *consenter) Install(protocol.Session, []string, bool) *protocol.Error { return nil }
+func (c *consenter) Activate(protocol.Session, []string) *protocol.Error      { return nil }
+func (c *consenter) Connect(protocol.Session, string) *protocol.Error         { return nil }
+func (c *consenter) Deactivate(protocol.Session, []string) *protocol.Error    { return nil }
+func (c *consenter) Disconnect(protocol.Session, string) *protocol.Error      { return nil }
+func (c *consenter) Uninstall(protocol.Session, string) *protocol.Error       { return nil }
+func (c *consenter) Allow(protocol.Session, []string) *protocol.Error         { return nil }
+func (c *consenter) Grant(protocol.Session, []byte) *protocol.Error           { return nil }
+
+func TestARuntimeThatAllowsEverythingPassesNothing(t *testing.T) {
+	report, err := Run(t.Context(), &consenter{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range report.Vectors {
+		if o.OK {
+			t.Errorf("%s passes", o.Vector)
+		}
 	}
 }
 
