@@ -31,7 +31,7 @@ var credentialNames = []string{
 
 // UnsafeEnvName says whether a pack may not set the name in its static environment (§10.2, wrap.env-name):
 // it steers the loader, an interpreter or the sandbox, it is a place of ambient credentials, or it is no
-// name at all. PYTHONPATH is among them; a value inside the pack is the caller's exception, see PathInPack.
+// name at all.
 func UnsafeEnvName(name string) bool {
 	return UnsafeInjectName(name) || listed(credentialNames, name)
 }
@@ -46,16 +46,6 @@ func UnsafeInjectName(name string) bool {
 	}
 	// Programs obey http_proxy as they do HTTP_PROXY.
 	return listed(steeringNames, name) || strings.HasSuffix(strings.ToUpper(name), "_PROXY")
-}
-
-// PathInPack says whether a value of PYTHONPATH names only places inside the pack, as "./lib" does.
-func PathInPack(value string) bool {
-	for _, p := range strings.Split(value, ":") {
-		if !strings.HasPrefix(p, "./") || slices.Contains(strings.Split(p, "/"), "..") || strings.ContainsAny(p, "\x00\\") {
-			return false
-		}
-	}
-	return true
 }
 
 func envName(name string) bool {

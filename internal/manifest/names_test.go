@@ -70,11 +70,6 @@ func Test_10_2_EnvironmentNames(t *testing.T) {
 			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
-	for value, want := range map[string]bool{"./lib": true, "./lib:./more": true, "/lib": false, "./../x": false, "lib": false, "": false, "./lib:": false} {
-		if PathInPack(value) != want {
-			t.Errorf("PathInPack(%q) = %v", value, !want)
-		}
-	}
 }
 
 func Test_6_3_NearestCommands(t *testing.T) {

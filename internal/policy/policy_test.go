@@ -143,17 +143,6 @@ func Test_4_5_SentenceIsFilledWithTheArguments(t *testing.T) {
 	}
 }
 
-func Test_4_5_SentenceNamesDeclaredArgumentsOnly(t *testing.T) {
-	p, _ := Decode([]byte(policyText))
-	got := p.CheckMessages(func(verb, arg string) bool { return verb == "transfer" && arg != "currency" })
-	if len(got) != 1 || got[0].Code != "policy.schema" || got[0].Line != 5 || got[0].Column != 100 || got[0].Pointer != "/verbs/transfer/confirm/message" {
-		t.Errorf("%+v", got)
-	}
-	if got := p.CheckMessages(func(_, _ string) bool { return true }); got != nil {
-		t.Errorf("%+v", got)
-	}
-}
-
 func Test_4_6_RedactReplacesBeforeTheResultLeaves(t *testing.T) {
 	const text = `{"token":"s3cret","list":[{"token":1},{"token":2}],"keep":{"a":1.00}}`
 	for pointers, want := range map[string]string{

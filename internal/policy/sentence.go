@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"hcpx/internal/jsondoc"
-	"hcpx/internal/protocol"
 )
 
 // piece is a part of a sentence: literal text, or the name of an argument.
@@ -110,19 +109,4 @@ func visible(s string) string {
 
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
-}
-
-// CheckMessages reports each sentence that names an argument its command does not declare (§4.5). It is
-// for lint, which knows both files; declared answers for one command and one argument.
-func (p *Policy) CheckMessages(declared func(verb, arg string) bool) []protocol.Issue {
-	var faults []jsondoc.Fault
-	for _, e := range p.Verbs {
-		for _, name := range e.Placeholders() {
-			if !declared(e.Key, name) {
-				faults = append(faults, jsondoc.Fault{Code: "policy.schema", Offset: e.Node.Lookup("/confirm/message").Offset,
-					Pointer: jsondoc.Pointer("verbs", e.Key, "confirm", "message"), Message: "The message names the argument " + jsondoc.Quote(name) + ", which the command does not declare."})
-			}
-		}
-	}
-	return issues(p.Src, faults)
 }
