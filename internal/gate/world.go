@@ -160,12 +160,27 @@ func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
 		if rel, home := strings.CutPrefix(declared, "~/"); home {
 			link = sandbox.Link{Target: filepath.Join(g.UserHome, rel), HomeRel: rel}
 		}
-		if _, err := os.Stat(link.Target); err != nil || !allowed {
+		if !allowed || !g.open(link.Target) {
 			w.Withheld = append(w.Withheld, declared)
 			continue
 		}
 		w.Spec.Links = append(w.Spec.Links, link)
 	}
+}
+
+// open says whether an allowed read exists, and leads to no credential store and not to the runtime's own
+// store, wherever its links go (§10.2).
+func (g *Gate) open(target string) bool {
+	real, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return false
+	}
+	judged := real
+	if home, err := filepath.EvalSymlinks(g.UserHome); err == nil && within(real, home) {
+		judged = "~" + strings.TrimPrefix(real, home)
+	}
+	store := g.Store.Home()
+	return protocol.ClosedRead(judged) == "" && !within(real, store) && !within(store, real)
 }
 
 // network is what the manifest declares, with the operator's hosts where it lets them in (§10.2).

@@ -215,7 +215,7 @@ func (b *block) names(program string) bool {
 // outside checks reads (§10.2).
 func (b *block) outside() {
 	for i, p := range b.Reads {
-		if why := ClosedRead(p); why != "" {
+		if why := protocol.ClosedRead(p); why != "" {
 			b.report(b.item("reads", i), "wrap.reads", "reads can't open %q: %s.", p, why)
 		}
 	}

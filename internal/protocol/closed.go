@@ -1,16 +1,24 @@
-package wrap
+package protocol
 
 import (
 	"path"
 	"strings"
 )
 
-// stores are the places below the home directory that keep credentials, and the runtime's own (§10.2).
+// The places that keep credentials (§10.2): below the home directory, and below ~/.config. No reads opens
+// them, and no workspace is, holds or lies in one.
+var (
+	HomeCredentials   = [...]string{".ssh", ".aws", ".azure", ".kube", ".docker", ".netrc", "_netrc", ".npmrc", ".pypirc", ".gnupg", ".git-credentials"}
+	ConfigCredentials = [...]string{"gcloud", "gh", "git/credentials"}
+)
+
+// stores are those below the home directory, and the runtime's own.
 func stores() []string {
-	return []string{
-		".ssh", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/gh", ".netrc", "_netrc", ".npmrc",
-		".pypirc", ".gnupg", ".git-credentials", ".config/git/credentials", ".hcp", ".config/hcpx",
+	all := append([]string{".hcp", ".config/hcpx"}, HomeCredentials[:]...)
+	for _, name := range ConfigCredentials {
+		all = append(all, ".config/"+name)
 	}
+	return all
 }
 
 // systemStores are the same outside a home directory.
