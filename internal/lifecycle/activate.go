@@ -37,7 +37,16 @@ func (l *Lifecycle) Activate(s protocol.Session, ids []string) (SessionView, *pr
 		view.Packs = []PackChange{}
 		return turn(ids, &view, func(id string) bool { return id != gate.Bootstrap && st.SetActivated(s.ID, id, true) }), nil
 	})
-	return view, err
+	if err != nil {
+		return view, err
+	}
+	for _, id := range ids {
+		// Once more: a deactivation elsewhere may have removed the copy before the state said so.
+		if _, err := l.putSkill(id); err != nil {
+			return view, err
+		}
+	}
+	return view, nil
 }
 
 // Deactivate takes packs out of the session, and their connection too (HCP-11.1-4). A pack that is not
@@ -114,7 +123,8 @@ func (l *Lifecycle) skillCopy(id string) ([]byte, *protocol.Error) {
 	return skill.Copy(id, text, rows), nil
 }
 
-// putSkill makes the copy, and says whether it differs from what lay there.
+// putSkill makes the copy, and says whether it differs from what lay there. It tries again when another
+// process removes the directory under it.
 func (l *Lifecycle) putSkill(id string) (changed bool, failure *protocol.Error) {
 	text, failure := l.skillCopy(id)
 	if failure != nil {
@@ -123,34 +133,39 @@ func (l *Lifecycle) putSkill(id string) (changed bool, failure *protocol.Error) 
 	if old, err := l.Store.Skill(id); err == nil && string(old) == string(text) {
 		return false, nil
 	}
-	if err := l.Store.PutSkill(id, text); err != nil {
-		return false, storeFault(err, fmt.Sprintf("The skill of %s cannot be copied", id))
+	var err error
+	for range attempts {
+		if err = l.Store.PutSkill(id, text); err == nil {
+			return true, nil
+		}
 	}
-	return true, nil
+	return false, storeFault(err, fmt.Sprintf("The skill of %s cannot be copied", id))
 }
 
+// attempts bounds how often one copy is fought over.
+const attempts = 5
+
 // settleSkill removes the copy when no session has the pack activated (§5.4). The state is read again
-// afterwards, since another process may have activated the pack in between.
+// after the removal: who activated in between finds the copy made once more.
 func (l *Lifecycle) settleSkill(id string) *protocol.Error {
-	for _, last := range []bool{false, true} {
+	var fault error
+	dropped := false
+	for range attempts {
 		st, err := l.state()
 		if err != nil {
 			return err
 		}
 		if active(st, id) {
-			if last {
-				_, err = l.putSkill(id)
-			}
+			_, err = l.putSkill(id)
 			return err
 		}
-		if last {
+		if dropped {
 			return nil
 		}
-		if err := l.Store.DropSkill(id); err != nil {
-			return storeFault(err, fmt.Sprintf("The skill of %s cannot be removed", id))
-		}
+		fault = l.Store.DropSkill(id)
+		dropped = fault == nil
 	}
-	return nil
+	return storeFault(fault, fmt.Sprintf("The skill of %s cannot be removed", id))
 }
 
 // refreshSkill makes the copy again after an upgrade, where some session has the pack activated.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
 )
 
@@ -15,6 +16,7 @@ func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
 	h := l.health(s)
 	h.storeStands()
 	h.identityStands()
+	h.ok("keyring", "keyring", "No secret is kept here: bindings that need one answer not_connected.")
 	for _, r := range l.Gate.Sandbox.Facts().Rules {
 		h.view.Rules = append(h.view.Rules, SandboxRule{Rule: r.Name, Mechanism: r.Mechanism, State: r.State, Detail: r.Detail})
 	}
@@ -77,6 +79,7 @@ func (h *health) examine(id string) {
 	}
 	if active(h.st, id) {
 		h.needs(id)
+		h.enforced(id)
 		h.skillStands(id)
 	}
 	if err := h.probed(id); err != nil {
@@ -102,6 +105,21 @@ func (h *health) needs(id string) {
 	}
 	slices.Sort(names)
 	h.warn("pack", id, "It is activated and still needs "+strings.Join(names, ", ")+".", needs[0].Hint)
+}
+
+// enforced: every command of an activated pack can be confined here (§10.5).
+func (h *health) enforced(id string) {
+	a := available{h.Lifecycle, h.s, h.st, grant.NewSet(h.st.Grants)}
+	var refused []string
+	for verb, c := range a.pack(id).Commands {
+		if c.Reason == protocol.SandboxUnavailable && !c.Native {
+			refused = append(refused, verb)
+		}
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		h.warn("sandbox", id, "This machine cannot enforce a rule that "+strings.Join(refused, ", ")+" need; see the table.", "hcpx exec "+id+" "+refused[0]+" --plan")
+	}
 }
 
 func (h *health) skillStands(id string) {

@@ -37,7 +37,7 @@ func (b *noBox) Run(context.Context) (*sandbox.Outcome, *protocol.Error) {
 // world is a runtime around a memory store.
 type world struct {
 	*Lifecycle
-	t     *testing.T
+	t     testing.TB
 	log   *audit.Memory
 	box   *noBox
 	bin   string // the one directory of the operator's PATH
@@ -58,7 +58,7 @@ func in(session string) protocol.Session {
 	return s
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, log: &audit.Memory{}, box: &noBox{}, bin: t.TempDir(), clock: time.Now()}
 	if err := os.Chmod(w.bin, 0o755); err != nil {
@@ -79,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
+func write(t testing.TB, path, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

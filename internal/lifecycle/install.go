@@ -254,7 +254,7 @@ func (l *Lifecycle) loosened(id string, next *policy.Policy) []string {
 }
 
 func (in *installing) write(src *source, out *InstalledPack, previous string) *protocol.Error {
-	detail := map[string]any{"version": out.Version, "digest": src.sum, "source": src.shown}
+	detail := map[string]any{"version": out.Version, "digest": src.sum, "source": src.place}
 	if previous != "" {
 		detail["replaced"] = previous
 	}
@@ -264,7 +264,7 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 	if err := in.changes(in.s, "install", out.PackID, detail); err != nil {
 		return err
 	}
-	meta := store.Meta{PackID: out.PackID, Version: out.Version, Source: src.shown, InstalledAt: in.Now(), InstalledBy: string(in.s.Principal),
+	meta := store.Meta{PackID: out.PackID, Version: out.Version, Source: src.place, InstalledAt: in.Now(), InstalledBy: string(in.s.Principal),
 		Record: pack.Record{Digest: src.sum}}
 	if err := in.Store.Install(out.PackID, src.fs, meta); err != nil {
 		return in.failed(in.s, "install", out.PackID, storeFault(err, "The pack cannot be installed"))

@@ -235,7 +235,7 @@ type member struct {
 	mode             int64
 }
 
-func tgz(t *testing.T, members []member) string {
+func tgz(t testing.TB, members []member) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -266,7 +266,7 @@ func tgz(t *testing.T, members []member) string {
 	return path
 }
 
-func zipped(t *testing.T, members []member) string {
+func zipped(t testing.TB, members []member) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -304,7 +304,7 @@ func notesMembers(prefix string, more ...member) []member {
 
 func Test_11_ArchivesAreUnpackedInsideTheirRoot(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
-	for _, make := range []func(*testing.T, []member) string{tgz, zipped} {
+	for _, make := range []func(testing.TB, []member) string{tgz, zipped} {
 		for _, prefix := range []string{"", "notes/", "./notes-1.0.0/"} {
 			w := newWorld(t)
 			if out := w.install(make(t, notesMembers(prefix)), InstallOptions{}); !out.Changed {

@@ -14,6 +14,7 @@ import (
 // source is one pack to install: its files, readable until close.
 type source struct {
 	shown string // as the person named it
+	place string // where it lies, for the record
 	name  string // of its directory, for the warning pack.dir-name
 	fs    fs.FS
 	pack  *pack.Pack
@@ -36,6 +37,9 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 		src, err = openDir(name)
 	default:
 		src, err = l.openArchive(name)
+	}
+	if err == nil {
+		src.place, err = filepath.Abs(name)
 	}
 	if err != nil {
 		return nil, lintFailed([]protocol.Issue{notReadable(name, err)})

@@ -62,15 +62,15 @@ func (l *Lifecycle) othersAgree(s protocol.Session, view UninstallView, o Uninst
 
 // dropFromState takes the pack out of all sessions and lists. Its entry is the one of the whole command.
 func (l *Lifecycle) dropFromState(s protocol.Session, id string, o UninstallOptions, view *UninstallView) *protocol.Error {
+	_, gone := l.Store.Meta(id)
+	nothing := errors.Is(gone, store.ErrNotInstalled) && !(o.Purge && l.hasData(id))
 	changed, err := l.update(s, "uninstall", id, func(st *store.State) (any, *protocol.Error) {
 		before := len(st.Native) + len(st.Reads) + len(st.Hosts)
 		st.Native = slices.DeleteFunc(st.Native, func(p string) bool { return p == id })
 		st.Reads = slices.DeleteFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == id })
 		st.Hosts = slices.DeleteFunc(st.Hosts, func(h protocol.AllowedHost) bool { return h.Pack == id })
 		sessions := st.DropPack(id)
-		_, gone := l.Store.Meta(id)
-		if len(sessions) == 0 && before == len(st.Native)+len(st.Reads)+len(st.Hosts) &&
-			errors.Is(gone, store.ErrNotInstalled) && !(o.Purge && l.hasData(id)) {
+		if nothing && len(sessions) == 0 && before == len(st.Native)+len(st.Reads)+len(st.Hosts) {
 			return nil, nil
 		}
 		return map[string]any{"sessions": view.Sessions, "purge": o.Purge}, nil
