@@ -137,7 +137,7 @@ func dryRun(t *testing.T, args []string) (reached bool, err error) {
 	return reached, err
 }
 
-// shellWords splits like a shell for the simple quoting that examples use; a redirection ends the line.
+// shellWords splits like a shell for the simple quoting that examples use; a redirection or pipe ends the line.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	var words []string
@@ -151,7 +151,7 @@ func shellWords(t *testing.T, line string) []string {
 			continue
 		}
 		word, rest, _ := strings.Cut(line, " ")
-		if word == ">" {
+		if word == ">" || word == "|" {
 			break
 		}
 		words, line = append(words, strings.Trim(strings.TrimPrefix(word, "<("), ")")), rest

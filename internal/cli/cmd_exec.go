@@ -115,7 +115,11 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 	case o.Plan:
 		return d.answerPlan(x.Plan(ctx, s, o.envelope(args)))
 	case !o.Confirm && o.Approval == "" && d.mayAsk(s):
-		yes, refusal := d.askFirst(x.Plan(ctx, s, o.envelope(args)))
+		plan := x.Plan(ctx, s, o.envelope(args))
+		if !plan.OK {
+			return d.answer(plan) // exec would refuse alike, whatever the person says
+		}
+		yes, refusal := d.askFirst(plan)
 		if refusal != nil {
 			return d.answer(protocol.Denied(o.Pack, o.Verb, refusal))
 		}
@@ -216,12 +220,8 @@ func (d *deps) executor() (*app.App, protocol.Executor, protocol.Session, error)
 	return a, x, s, lift(failure)
 }
 
-// askFirst asks a person once about a gated write (§6.7): the sentence and the very argv. What plan
-// refuses, exec refuses too, and says it itself.
+// askFirst asks a person once about a gated write (§6.7): the sentence and the very argv.
 func (d *deps) askFirst(plan protocol.Result) (yes bool, refusal *protocol.Error) {
-	if !plan.OK {
-		return false, nil
-	}
 	v := readPlan(plan.Result)
 	if !v.Confirm.Needed {
 		return false, nil

@@ -57,6 +57,7 @@ func table() []entry {
 		{"conformance", groupMore, false, with(newConformanceCmd, runConformance)},
 		{"version", groupMore, false, with(newVersionCmd, runVersion)},
 		{"completion", groupMore, false, with(newCompletionCmd, runCompletion)},
+		{"man", groupMore, true, with(newManCmd, runMan)},
 		{"setup", groupMore, true, newSetupCmd},
 		{"skill", groupMore, true, with(newSkillCmd, runSkill)},
 	}
