@@ -199,7 +199,8 @@ var forbidden = []struct{ call, reason, allowed string }{
 
 func TestForbiddenCalls(t *testing.T) {
 	for name, r := range parseRooms(t) {
-		if !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
+		suite := strings.HasSuffix(name, "test") // runs in test programs alone
+		if suite || !strings.HasPrefix(name, "internal/") && !strings.HasPrefix(name, "cmd/") {
 			continue
 		}
 		for path, f := range r.files {
@@ -232,7 +233,9 @@ const (
 	maxFile     = 700
 )
 
-var longByDesign = map[string]string{}
+var longByDesign = map[string]string{
+	"internal/sandbox/syscalls.go:syscallTable": "one row per system call: a table, not a way",
+}
 
 func TestSizes(t *testing.T) {
 	for name, r := range parseRooms(t) {
