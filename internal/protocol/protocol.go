@@ -9,9 +9,7 @@ package protocol
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 )
 
 // Operation is the side-effect class of a command (§4.2).
@@ -59,12 +57,24 @@ func ExecCapability(op Operation) Capability {
 // Principal is the acting identity, as "kind:name" (§9.1). It is never a member of a pack or an envelope.
 type Principal string
 
-var principalForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(human|service|agent|mothership):[a-z0-9][a-z0-9._@-]{0,63}$`)
-})
-
-// Valid says whether p has the form of §9.1.
-func (p Principal) Valid() bool { return principalForm().MatchString(string(p)) }
+// Valid says whether p has the form of §9.1: a kind, a colon, and 1 to 64 of a-z, 0-9, dot, underscore, at and
+// dash, the first a letter or digit.
+func (p Principal) Valid() bool {
+	kind, name, _ := strings.Cut(string(p), ":")
+	switch kind {
+	case "human", "service", "agent", "mothership":
+	default:
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		word := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !word && (i == 0 || !strings.ContainsRune("._@-", rune(c))) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
 
 // Kind is human, service, agent or mothership; "" for an invalid Principal.
 func (p Principal) Kind() string {

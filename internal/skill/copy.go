@@ -3,8 +3,7 @@ package skill
 import (
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
+	"unicode"
 )
 
 // Row is one command in the table of the copy.
@@ -70,14 +69,22 @@ func (s *Skill) ending() string {
 	return last.closer + "\n"
 }
 
-// scalar writes a text as a YAML value on one line: plain where that reads back as the same text, else in
-// double quotes, where JSON's escapes hold.
+// plain says whether a text is letters, digits and quiet punctuation, begins with a letter, and is no word
+// that YAML 1.1 or 1.2 reads as something else.
+func plain(s string) bool {
+	for i, r := range s {
+		if !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) && !strings.ContainsRune(" .,;()/_'+-", r)) {
+			return false
+		}
+	}
+	words := []string{"", "y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+	return !slices.Contains(words, strings.ToLower(s)) && !strings.HasSuffix(s, " ")
+}
+
+// scalar writes a text as a YAML value on one line: plain where no reader could take it for anything else,
+// else in double quotes, where JSON's escapes hold.
 func scalar(s string) string {
-	var back map[string]any
-	err := yaml.Unmarshal([]byte("k: "+s+"\n"), &back)
-	// The words are booleans to readers of YAML 1.1.
-	word := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(s))
-	if err == nil && len(back) == 1 && back["k"] == any(s) && !word && !strings.ContainsAny(s, "\n\r\u0085\u2028\u2029") {
+	if plain(s) {
 		return s
 	}
 	var b strings.Builder

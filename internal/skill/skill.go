@@ -18,7 +18,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/goccy/go-yaml"
 
 	"hcpx/internal/protocol"
 )
