@@ -93,6 +93,53 @@ func attacks() map[string]func([]string) error {
 			return err
 		},
 		"signal": func(a []string) error { return unix.Kill(pid(a[0]), 0) },
+		"launcher": func([]string) error {
+			return anyThread(func(tid int) error {
+				return unix.Kill(tid, 0)
+			})
+		},
+		"launcher-thread": func([]string) error {
+			return anyThread(func(tid int) error { return unix.Tgkill(os.Getppid(), tid, 0) })
+		},
+		"launcher-pidfd": func([]string) error {
+			const thread = 0x80 // PIDFD_THREAD
+			return anyThread(func(tid int) error {
+				fd, err := unix.PidfdOpen(tid, thread)
+				if err != nil {
+					return err
+				}
+				return errors.Join(unix.PidfdSendSignal(fd, 0, nil, 0), unix.Close(fd))
+			})
+		},
+		"launcher-files": func([]string) error {
+			return anyThread(func(tid int) error {
+				for fd := range 64 {
+					if closedFd(unix.Open(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), unix.O_WRONLY|unix.O_NONBLOCK, 0)) == nil {
+						return nil
+					}
+				}
+				return errors.New("no descriptor opens")
+			})
+		},
+		"launcher-links": func([]string) error {
+			return anyThread(func(tid int) error {
+				_, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", tid))
+				return err
+			})
+		},
+		"async-owner": func(a []string) error {
+			_, err := unix.FcntlInt(0, unix.F_SETOWN, pid(a[0]))
+			return err
+		},
+		"schedule": func(a []string) error {
+			var cpus unix.CPUSet
+			return errors.Join(unix.SchedGetaffinity(pid(a[0]), &cpus), unix.SchedSetaffinity(pid(a[0]), &cpus))
+		},
+		"clone-parent": func([]string) error {
+			c := exec.Command("/proc/self/exe", attackArg, "nothing")
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_PARENT}
+			return c.Start()
+		},
 		"pidfd-signal": func(a []string) error {
 			fd, err := unix.PidfdOpen(pid(a[0]), 0)
 			if err != nil {
@@ -134,6 +181,18 @@ func attacks() map[string]func([]string) error {
 		},
 		"bomb": bomb,
 	}
+}
+
+// anyThread tries something on every thread of the parent that is older than this process. The one that
+// started it is in the same domain, so the domain alone does not protect it.
+func anyThread(try func(tid int) error) error {
+	err := errors.New("no thread")
+	for tid := os.Getppid() + 1; tid < os.Getpid(); tid++ {
+		if err = try(tid); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func pid(s string) int { n, _ := strconv.Atoi(s); return n }

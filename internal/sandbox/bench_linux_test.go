@@ -99,3 +99,42 @@ func BenchmarkRatio(b *testing.B) {
 	b.ReportMetric(at(2, 0.1)/at(0, 0.1), "kept/bare-p10")
 	b.ReportMetric(at(0, 0.5)/1000, "bare-us")
 }
+
+// BenchmarkCheck is step 8's share of the steps before a run: every path is looked at, nothing is made.
+func BenchmarkCheck(b *testing.B) {
+	land := b.TempDir()
+	s := New(Options{Scratch: filepath.Join(b.TempDir(), "scratch")})
+	spec := &Spec{Program: Program{Name: "true", Path: "/bin/true"}, Uses: []Program{{Name: "sh", Path: "/bin/sh"}},
+		Read: []string{b.TempDir()}, Write: []string{land}, Dir: land}
+	b.ReportAllocs()
+	for b.Loop() {
+		if refused := s.Check(spec); refused != nil {
+			b.Fatal(refused)
+		}
+	}
+}
+
+// BenchmarkPrepare is what a one-shot run pays before its start, and its removal.
+func BenchmarkPrepare(b *testing.B) {
+	s := New(Options{Scratch: filepath.Join(b.TempDir(), "scratch")})
+	spec := &Spec{Program: Program{Name: "true", Path: "/bin/true"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		box, refused := s.Prepare(spec)
+		if refused != nil {
+			b.Fatal(refused)
+		}
+		if err := box.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFilter is the one-time cost of assembling the filter.
+func BenchmarkFilter(b *testing.B) {
+	for b.Loop() {
+		if _, err := compileFilter(amd64(), "none"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -15,10 +15,10 @@ import (
 func hostArch() (arch, bool) { return archOf(runtime.GOARCH) }
 
 // hostFilter is the filter of this machine.
-func hostFilter(mode string) ([]insn, error) {
+func hostFilter(mode string) (filter, error) {
 	machine, ok := hostArch()
 	if !ok {
-		return nil, errors.New("there is no table of system calls for " + runtime.GOARCH)
+		return filter{}, errors.New("there is no table of system calls for " + runtime.GOARCH)
 	}
 	return compileFilter(machine, mode)
 }
@@ -52,7 +52,7 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	stop := func() { _, _ = unix.Write(cancel, []byte{7: 1}) } // any non-zero count; fails only when it is set already
 	released := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() { defer close(released); stop() })
-	got, limitErr := b.execute(cancel, stop)
+	got := b.execute(cancel)
 	if !unwatch() {
 		<-released
 	}
@@ -63,16 +63,12 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 		b.broken = true
 		return nil, b.notStarted(got.err)
 	}
-	if limitErr != nil {
-		return nil, unavailable("limits", "The limits of the run could not be set: "+limitErr.Error()+".")
-	}
 	b.report(got.outcome)
 	return got.outcome, nil
 }
 
-// execute hands the job to the thread and sets the limits as soon as the child exists. A child without its
-// limits is stopped.
-func (b *confinedBox) execute(cancel int, stop func()) (verdictOf, error) {
+// execute hands the job to the thread and waits.
+func (b *confinedBox) execute(cancel int) verdictOf {
 	spec, l := b.world.spec, b.launcher
 	dir := spec.Dir
 	if dir == "" {
@@ -82,39 +78,10 @@ func (b *confinedBox) execute(cancel int, stop func()) (verdictOf, error) {
 		path: spec.Program.Path, argv: append([]string{spec.Program.Name}, spec.Args...),
 		env: b.confiner.system.Environ(spec, l.private.root), dir: dir, stdin: spec.Stdin,
 		limits: spec.Limits.filled(), clock: b.confiner.system.options.Now, cancel: cancel,
-		started: make(chan int, 1), limited: make(chan struct{}), done: make(chan verdictOf, 1),
+		done: make(chan verdictOf, 1),
 	}
 	l.jobs <- j
-	select {
-	case got := <-j.done:
-		return got, nil
-	case pid := <-j.started:
-		err := j.limits.set(pid)
-		close(j.limited)
-		if err != nil {
-			stop()
-		}
-		return <-j.done, err
-	}
-}
-
-// set puts the limits on a process that has just begun (§10.4): they cannot be set on a thread, so the first
-// moments of the command run without. A process that is gone needs none.
-func (l Limits) set(pid int) error {
-	limit := func(resource int, soft, hard uint64) error {
-		err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: soft, Max: hard}, nil)
-		if errors.Is(err, unix.ESRCH) {
-			return nil
-		}
-		return err
-	}
-	err := errors.Join(limit(unix.RLIMIT_CORE, 0, 0), limit(unix.RLIMIT_NOFILE, l.Files, l.Files),
-		limit(unix.RLIMIT_FSIZE, l.FileSize, l.FileSize))
-	if l.CPU > 0 {
-		seconds := uint64((l.CPU.Milliseconds() + 999) / 1000)
-		err = errors.Join(err, limit(unix.RLIMIT_CPU, seconds, seconds+1))
-	}
-	return err
+	return <-j.done
 }
 
 // notStarted tells why the kernel did not start the command.

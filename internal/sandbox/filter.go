@@ -54,14 +54,54 @@ type line struct {
 	jt, jf label
 }
 
+// mark says which value of a launcher an instruction compares with.
+type mark int
+
+const (
+	markThread mark = iota // the launcher's thread
+	markKnock0             // its secret, which lets it set the limits of its child
+	markKnock1
+	marks
+)
+
+// filter is a program for every launcher: the marked instructions get its values before it is loaded.
+type filter struct {
+	program []insn
+	marked  [marks][]int
+}
+
+// launcherValues are what tells a launcher from what it started. Its thread is in the same domain as its
+// children, so nothing but the filter keeps them from it: a signal to that thread would kill the runtime.
+// And only the launcher may set another process's limits: it shows a random number in arguments that the
+// kernel ignores.
+type launcherValues [marks]uint32
+
+func (f filter) with(values launcherValues) []insn {
+	program := slices.Clone(f.program)
+	for m, places := range f.marked {
+		for _, at := range places {
+			program[at].k = values[m]
+		}
+	}
+	return program
+}
+
 // assembler builds a program with forward jumps.
 type assembler struct {
 	lines  []line
-	places map[label]int
-	last   label
+	places []int // of each label, -1 = not placed yet
+	target [verdicts]label
+	marks  [marks][]int
 }
 
-func (a *assembler) label() label { a.last++; return a.last }
+func newAssembler() *assembler {
+	return &assembler{lines: make([]line, 0, 256), places: append(make([]int, 0, 256), -1)}
+}
+
+func (a *assembler) label() label {
+	a.places = append(a.places, -1)
+	return label(len(a.places) - 1)
+}
 
 func (a *assembler) place(l label) { a.places[l] = len(a.lines) }
 
@@ -71,28 +111,38 @@ func (a *assembler) jump(code uint16, k uint32, jt, jf label) {
 	a.lines = append(a.lines, line{code, k, jt, jf})
 }
 
+// marked makes the next instruction one that compares with a value of the launcher.
+func (a *assembler) marked(m mark) { a.marks[m] = append(a.marks[m], len(a.lines)) }
+
+// to is the label at which a verdict is carried out.
+func (a *assembler) to(v verdict) label {
+	if a.target[v] == next {
+		a.target[v] = a.label()
+	}
+	return a.target[v]
+}
+
 // link turns labels into distances. BPF jumps reach 255 instructions forward; a longer one is a fault of
 // the table and is found by the tests.
-func (a *assembler) link() ([]insn, error) {
+func (a *assembler) link() (filter, error) {
 	program := make([]insn, len(a.lines))
 	for i, l := range a.lines {
-		program[i] = insn{code: l.code, k: l.k}
-		if l.code != opJeq && l.code != opJge && l.code != opJset {
-			continue
+		jt, far := a.distance(i, l.jt)
+		jf, farther := a.distance(i, l.jf)
+		if far || farther {
+			return filter{}, fmt.Errorf("filter: the jump at %d goes too far", i)
 		}
-		for side, to := range map[*uint8]label{&program[i].jt: l.jt, &program[i].jf: l.jf} {
-			if to == next {
-				continue
-			}
-			at, ok := a.places[to]
-			if distance := at - i - 1; !ok || distance < 0 || distance > 255 {
-				return nil, fmt.Errorf("filter: jump at %d goes too far", i)
-			} else {
-				*side = uint8(distance)
-			}
-		}
+		program[i] = insn{code: l.code, k: l.k, jt: jt, jf: jf}
 	}
-	return program, nil
+	return filter{program: program, marked: a.marks}, nil
+}
+
+func (a *assembler) distance(from int, to label) (uint8, bool) {
+	if to == next {
+		return 0, false
+	}
+	d := a.places[to] - from - 1
+	return uint8(d), d < 0 || d > 255
 }
 
 // segment says that numbers from first upward go to a place.
@@ -103,53 +153,44 @@ type segment struct {
 
 // compileFilter makes the program for a machine and a network mode (§10.2). Numbers are found by a balanced
 // tree: the kernel walks the program once for every number when it is loaded, so short paths count.
-func compileFilter(machine arch, mode string) ([]insn, error) {
-	a := &assembler{places: map[label]int{}}
-	targets := map[verdict]label{}
-	target := func(v verdict) label {
-		if targets[v] == next {
-			targets[v] = a.label()
-		}
-		return targets[v]
-	}
-	verdicts := map[uint32]verdict{}
+func compileFilter(machine arch, mode string) (filter, error) {
+	var table [lastSyscall + 1]verdict
 	for _, r := range syscallTable() {
-		v := r.verdict
-		if v == network {
-			v = networkVerdict(mode, r.name)
+		n := r.number(machine)
+		if n < 0 {
+			continue
 		}
-		if n := r.number(machine); n >= 0 {
-			verdicts[uint32(n)] = v
-		}
-	}
-	var segments []segment
-	for n := uint32(0); n <= lastSyscall; n++ {
-		if to := target(verdicts[n]); len(segments) == 0 || segments[len(segments)-1].to != to {
-			segments = append(segments, segment{n, to})
+		table[n] = r.verdict
+		if r.verdict == network {
+			table[n] = networkVerdict(mode, r.name)
 		}
 	}
-	segments = append(segments, segment{lastSyscall + 1, target(absent)})
+	a := newAssembler()
+	segments := make([]segment, 0, 128)
+	for n, v := range table {
+		if to := a.to(v); len(segments) == 0 || segments[len(segments)-1].to != to {
+			segments = append(segments, segment{uint32(n), to})
+		}
+	}
+	segments = append(segments, segment{lastSyscall + 1, a.to(absent)})
 
 	a.op(opLoad, offArch)
-	a.jump(opJeq, machine.audit, next, target(kill))
+	a.jump(opJeq, machine.audit, next, a.to(kill))
 	a.op(opLoad, offNumber)
 	a.tree(segments)
-	for _, v := range sorted(targets) {
-		a.check(v, target)
+	for v := checkIoctl; v < verdicts; v++ {
+		if a.target[v] != next {
+			a.place(a.target[v])
+			a.check(v)
+		}
 	}
-	for _, v := range sorted(targets) {
-		a.answer(v, targets[v])
+	for v := allow; v < checkIoctl; v++ {
+		if a.target[v] != next {
+			a.place(a.target[v])
+			a.op(opRet, answer(v))
+		}
 	}
 	return a.link()
-}
-
-func sorted(targets map[verdict]label) []verdict {
-	var list []verdict
-	for v := range targets {
-		list = append(list, v)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // tree emits the search; a subtree of one segment is a jump to its place.
@@ -173,12 +214,19 @@ func (a *assembler) tree(segments []segment) {
 	}
 }
 
-// answer emits the return of a plain verdict.
-func (a *assembler) answer(v verdict, at label) {
-	code, ok := map[verdict]uint32{allow: retAllow, refuse: retErrno | eperm, deny: retErrno | eacces,
-		absent: retErrno | enosys, broker: retNotify, kill: retKill}[v]
-	if ok {
-		a.place(at)
-		a.op(opRet, code)
+// answer is the return of a plain verdict; what is none kills.
+func answer(v verdict) uint32 {
+	switch v {
+	case allow:
+		return retAllow
+	case refuse:
+		return retErrno | eperm
+	case deny:
+		return retErrno | eacces
+	case absent:
+		return retErrno | enosys
+	case broker:
+		return retNotify
 	}
+	return retKill
 }

@@ -12,8 +12,11 @@ import (
 	"testing"
 )
 
+// launcherTid is the thread of the launcher in these tests.
+const launcherTid = 4711
+
 // interpret runs a filter as the kernel would on one call.
-func interpret(t *testing.T, program []insn, machine uint32, nr uint32, args [6]uint64) uint32 {
+func interpret(t *testing.T, f filter, machine uint32, nr uint32, args [6]uint64) uint32 {
 	t.Helper()
 	load := func(off uint32) uint32 {
 		switch {
@@ -27,6 +30,7 @@ func interpret(t *testing.T, program []insn, machine uint32, nr uint32, args [6]
 		t.Fatalf("load from %d", off)
 		return 0
 	}
+	program := f.with(launcherValues{markThread: launcherTid, markKnock0: 0x1234, markKnock1: 0x5678})
 	var acc uint32
 	for pc := 0; pc < len(program); pc++ {
 		in := program[pc]
@@ -76,7 +80,7 @@ func Test_10_2_filter_is_the_table(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%d instructions", len(program))
+				t.Logf("%d instructions", len(program.program))
 				want := map[uint32]verdict{}
 				for _, r := range syscallTable() {
 					if n := r.number(machine); n >= 0 {
@@ -162,6 +166,26 @@ func Test_10_2_filter_arguments(t *testing.T) {
 		{"none", "mknodat", [6]uint64{0, 0, 0o100755}, yes},
 		{"none", "prlimit64", [6]uint64{0, 7, 0, 0}, yes},
 		{"none", "prlimit64", [6]uint64{77, 7, 1, 0}, no},
+		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1234, 0x5678}, yes},
+		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1234, 0x5679}, no},
+		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1235, 0x5678}, no},
+		{"none", "sched_setaffinity", [6]uint64{0}, yes},
+		{"none", "sched_setaffinity", [6]uint64{77}, no},
+		{"none", "kill", [6]uint64{77, 9}, yes},
+		{"none", "kill", [6]uint64{launcherTid, 9}, no},
+		{"none", "kill", [6]uint64{high | launcherTid, 9}, no},
+		{"none", "tkill", [6]uint64{launcherTid, 9}, no},
+		{"none", "tgkill", [6]uint64{launcherTid, 77, 9}, yes},
+		{"none", "tgkill", [6]uint64{77, launcherTid, 9}, no},
+		{"none", "rt_sigqueueinfo", [6]uint64{launcherTid, 9}, no},
+		{"none", "rt_tgsigqueueinfo", [6]uint64{77, launcherTid, 9}, no},
+		{"none", "pidfd_open", [6]uint64{launcherTid, 0x80}, no},
+		{"none", "pidfd_open", [6]uint64{77}, yes},
+		{"none", "fcntl", [6]uint64{0, 3}, yes},
+		{"none", "fcntl", [6]uint64{0, 8, 77}, no},
+		{"none", "fcntl", [6]uint64{0, high | 15, 77}, no},
+		{"none", "ioctl", [6]uint64{0, 0x8901}, no},
+		{"none", "clone", [6]uint64{0x8011}, no},
 		{"none", "setpriority", [6]uint64{0, 0, 5}, yes},
 		{"none", "setpriority", [6]uint64{0, 77, 5}, no},
 		{"none", "setpriority", [6]uint64{2, 0, 5}, no},

@@ -8,7 +8,11 @@ const (
 	fsIocFssetxattr  = 0x401c5820
 	fsIocVerity      = 0x40806685
 	fsIocEncryption  = 0x800c6613
-	cloneNamespaces  = 0x7e020000
+	fioSetown        = 0x8901
+	siocSpgrp        = 0x8902
+	cloneRefused     = 0x7e028000 // new namespaces; a child of the runtime instead of one's own
+	fSetown          = 8
+	fSetownEx        = 15
 	mfdNoexecSeal    = 0x8
 	openCreates      = 0x400040 // O_CREAT and the bit of O_TMPFILE
 	setidBits        = 0o6000
@@ -29,17 +33,14 @@ const (
 // arg loads the low word of an argument.
 func (a *assembler) arg(n uint32) { a.op(opLoad, offArgs+8*n) }
 
-// check emits the code of a verdict that depends on arguments; plain verdicts have none.
-func (a *assembler) check(v verdict, target func(verdict) label) {
-	if v < checkIoctl {
-		return
-	}
-	a.place(target(v))
-	yes, no, never := target(allow), target(refuse), target(deny)
+// check emits the code of a verdict that depends on arguments.
+func (a *assembler) check(v verdict) {
+	yes, no, never := a.to(allow), a.to(refuse), a.to(deny)
 	switch v {
 	case checkIoctl:
 		a.arg(1)
-		codes := []uint32{tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption}
+		codes := []uint32{tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption,
+			fioSetown, siocSpgrp}
 		for i, code := range codes {
 			otherwise := next
 			if i == len(codes)-1 {
@@ -49,7 +50,7 @@ func (a *assembler) check(v verdict, target func(verdict) label) {
 		}
 	case checkClone:
 		a.arg(0)
-		a.jump(opJset, cloneNamespaces, no, yes)
+		a.jump(opJset, cloneRefused, no, yes)
 	case checkMemfd:
 		a.arg(1)
 		a.jump(opJset, mfdNoexecSeal, yes, never)
@@ -72,6 +73,23 @@ func (a *assembler) check(v verdict, target func(verdict) label) {
 	case checkSelf:
 		a.arg(0)
 		a.jump(opJeq, 0, yes, no)
+	case checkLimits:
+		a.arg(0)
+		a.jump(opJeq, 0, yes, next)
+		a.arg(4)
+		a.marked(markKnock0)
+		a.jump(opJeq, 0, next, no)
+		a.arg(5)
+		a.marked(markKnock1)
+		a.jump(opJeq, 0, yes, no)
+	case checkTarget0, checkTarget1:
+		a.arg(uint32(v - checkTarget0))
+		a.marked(markThread)
+		a.jump(opJeq, 0, no, yes)
+	case checkFcntl:
+		a.arg(1)
+		a.jump(opJeq, fSetown, no, next)
+		a.jump(opJeq, fSetownEx, no, yes)
 	case checkPriority:
 		a.own(0, yes, no)
 	case checkIoprio:

@@ -217,7 +217,7 @@ func Test_10_4_limits(t *testing.T) {
 			t.Errorf("a pipe has no size: %+v", o)
 		}
 		spec := s.spec("")
-		spec.Program, spec.Args = tool(t, "dd"), []string{"if=/dev/zero", "of=" + s.land + "/big", "bs=100000", "count=10"}
+		spec.Program, spec.Args = tool(t, "dd"), []string{"if=/dev/zero", "of=" + s.land + "/big", "bs=100000"}
 		spec.Limits.FileSize = 300_000
 		if o := sandboxtest.Exec(t, s.sandbox, spec); o.Limit != "file_size" || o.Signal != "SIGXFSZ" {
 			t.Errorf("%+v\n%s", o, o.Stderr)

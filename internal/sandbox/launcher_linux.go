@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -15,27 +16,28 @@ import (
 type launcher struct {
 	key      string // of the policy; "" = never reused
 	private  private
+	rules    chan ruleset // what the thread shall enter; closed when there will be none
+	ready    chan error   // that it did
 	jobs     chan *job
 	listener int
 	broker   *metadataBroker
 	domain   domain // of use only on the thread
+	secret   [2]uint32
 	pids     *pidCounter
 	buffer   []byte
 }
 
 // job is one run handed to the thread.
 type job struct {
-	path    string
-	argv    []string
-	env     []string
-	dir     string
-	stdin   []byte
-	limits  Limits
-	clock   clock
-	cancel  int // an event descriptor; readable = stop
-	started chan int
-	limited chan struct{} // closed when the limits are set; the child is not reaped before
-	done    chan verdictOf
+	path   string
+	argv   []string
+	env    []string
+	dir    string
+	stdin  []byte
+	limits Limits
+	clock  clock
+	cancel int // an event descriptor; readable = stop
+	done   chan verdictOf
 }
 
 // verdictOf is what a job came to; err means that nothing was started.
@@ -44,34 +46,54 @@ type verdictOf struct {
 	err     error
 }
 
-// policy is what a launcher's thread enters.
-type policy struct {
-	rules  ruleset
-	filter []insn
-	trees  []grant // what the broker may touch
-}
-
-// newLauncher confines a new thread and waits until it is.
-func newLauncher(p policy, private private, pids *pidCounter) (*launcher, error) {
-	l := &launcher{private: private, jobs: make(chan *job), pids: pids}
-	ready := make(chan error, 1)
+// newLauncher begins a new thread, which strips itself while the caller builds the jail.
+func newLauncher(f filter, pids *pidCounter) *launcher {
+	l := &launcher{secret: [2]uint32{rand.Uint32(), rand.Uint32()}, rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job), pids: pids, listener: -1}
 	onOwnThread(func() {
 		var err error
-		l.domain, l.listener, err = p.rules.enter(p.filter)
-		ready <- err
-		if err == nil {
-			l.serve()
+		l.listener, err = strip(f, l.secret)
+		if rules, ok := <-l.rules; ok {
+			if err == nil {
+				l.domain, err = rules.enter()
+			}
+			l.ready <- err
+			if err == nil {
+				l.serve()
+			}
+			return
 		}
+		l.ready <- err
 	})
-	err := <-ready
-	if again := unix.Close(p.rules.fd); err == nil {
+	return l
+}
+
+// confine gives the thread its ruleset and waits until it has entered it. trees are where the broker may
+// change metadata.
+func (l *launcher) confine(rules ruleset, trees []grant) error {
+	l.rules <- rules
+	err := <-l.ready
+	if again := unix.Close(rules.fd); err == nil {
 		err = again
 	}
 	if err != nil {
-		return nil, err
+		return l.closeListener(err)
 	}
-	l.broker = &metadataBroker{listener: l.listener, trees: p.trees, uid: uint32(unix.Geteuid())}
-	return l, nil
+	l.broker = &metadataBroker{listener: l.listener, trees: trees, uid: uint32(unix.Geteuid())}
+	return nil
+}
+
+// abandon ends a thread that was given no ruleset.
+func (l *launcher) abandon(err error) error {
+	close(l.rules)
+	<-l.ready
+	return l.closeListener(err)
+}
+
+func (l *launcher) closeListener(err error) error {
+	if l.listener < 0 {
+		return err
+	}
+	return closing(l.listener, err)
 }
 
 // serve runs jobs until the channel is closed. It is the whole life of the thread.
@@ -104,7 +126,8 @@ type confiner struct {
 	base    func() []grant
 	above   func() []identity // the directories that the private ones lie in
 	full    func() []grant
-	filters map[string]func() ([]insn, error)
+	hidden  func() error
+	filters map[string]func() (filter, error)
 	pids    pidCounter
 
 	mu   sync.Mutex
@@ -116,9 +139,10 @@ func (c *confiner) init(s *System) {
 	c.base = sync.OnceValue(func() []grant { return present(basePaths()) })
 	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
 	c.above = sync.OnceValue(func() []identity { return ancestors(s.options.Scratch) })
-	c.filters = map[string]func() ([]insn, error){}
+	c.hidden = sync.OnceValue(conceal)
+	c.filters = map[string]func() (filter, error){}
 	for _, mode := range []string{"none", "full"} {
-		c.filters[mode] = sync.OnceValues(func() ([]insn, error) { return hostFilter(mode) })
+		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(mode) })
 	}
 }
 
@@ -155,45 +179,43 @@ func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
 	return &confinedBox{confiner: c, world: w, launcher: l}, nil
 }
 
+// build makes the private directory and the ruleset while the new thread strips itself.
 func (c *confiner) build(w *world) (*launcher, error) {
+	f, err := c.filters[w.mode()]()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.hidden(); err != nil {
+		return nil, err
+	}
+	c.pids.open()
+	l := newLauncher(f, &c.pids)
 	if err := ownScratch(c.system.options.Scratch); err != nil {
-		return nil, err
+		return nil, l.abandon(err)
 	}
-	private, err := newPrivate(c.system.options.Scratch, w.spec)
-	if err != nil {
-		return nil, err
+	if l.private, err = newPrivate(c.system.options.Scratch, w.spec); err != nil {
+		return nil, l.abandon(err)
 	}
-	l, err := c.confined(w, private)
+	own, err := l.private.grants()
 	if err != nil {
-		if again := private.release(); again != nil {
-			return nil, fmt.Errorf("%w (and %v)", err, again)
-		}
-		return nil, err
+		return nil, errors.Join(l.abandon(err), l.private.release())
+	}
+	rules, err := c.ruleset(w, own)
+	if err != nil {
+		return nil, errors.Join(l.abandon(err), l.private.release())
+	}
+	if err := l.confine(rules, writable(append(own, w.grants...))); err != nil {
+		return nil, errors.Join(err, l.private.release())
 	}
 	return l, nil
 }
 
-func (c *confiner) confined(w *world, private private) (*launcher, error) {
-	c.pids.open()
-	mode := w.mode()
-	filter, err := c.filters[mode]()
-	if err != nil {
-		return nil, err
-	}
-	own, err := private.grants()
-	if err != nil {
-		return nil, err
-	}
+func (c *confiner) ruleset(w *world, own []grant) (ruleset, error) {
 	parts := [][]grant{c.base(), own, w.grants}
-	if mode == "full" {
+	if w.mode() == "full" {
 		parts = append(parts, c.full())
 	}
-	rules, err := newRuleset(c.system.kernel(), mode, parts...)
-	if err != nil {
-		return nil, err
-	}
-	trees := writable(append(own, w.grants...))
-	return newLauncher(policy{rules: rules, filter: filter, trees: trees}, private, &c.pids)
+	return newRuleset(c.system.kernel(), w.mode(), parts...)
 }
 
 // take removes an idle launcher of the policy from the shelf.

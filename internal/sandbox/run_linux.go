@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,6 +58,9 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
+	if err := r.limit(); err != nil {
+		return nil, errors.Join(err, l.domain.kill(unix.SIGKILL))
+	}
 	r.deadline = begin.Add(j.limits.Wall)
 	for !r.finished() {
 		if err := r.step(); err != nil {
@@ -94,7 +98,6 @@ func (r *run) start() error {
 		closeAll(pipes[:])
 		return err
 	}
-	r.job.started <- pid
 	closeAll([][2]int{{in[0], out[1]}, {fail[1], -1}})
 	r.pid = pid
 	r.poll[slotExit] = unix.PollFd{Fd: int32(pidfd), Events: unix.POLLIN}
@@ -111,6 +114,29 @@ func (r *run) start() error {
 	}
 	if err := unix.SetNonblock(in[1], true); err != nil {
 		r.shut(slotIn)
+	}
+	return nil
+}
+
+// limit puts the limits on the child (§10.4). They belong to a process and cannot be set on a thread before
+// the fork, so the first moments of the command run without; what was used or written by then counts.
+func (r *run) limit() error {
+	l := r.job.limits
+	err := errors.Join(r.prlimit(unix.RLIMIT_CORE, 0, 0), r.prlimit(unix.RLIMIT_NOFILE, l.Files, l.Files),
+		r.prlimit(unix.RLIMIT_FSIZE, l.FileSize, l.FileSize))
+	if l.CPU > 0 {
+		seconds := uint64((l.CPU.Milliseconds() + 999) / 1000)
+		err = errors.Join(err, r.prlimit(unix.RLIMIT_CPU, seconds, seconds+1))
+	}
+	return err
+}
+
+func (r *run) prlimit(resource int, soft, hard uint64) error {
+	limit := unix.Rlimit{Cur: soft, Max: hard}
+	_, _, no := unix.RawSyscall6(unix.SYS_PRLIMIT64, uintptr(r.pid), uintptr(resource), uintptr(unsafe.Pointer(&limit)), 0,
+		uintptr(r.secret[0]), uintptr(r.secret[1]))
+	if no != 0 {
+		return os.NewSyscallError("prlimit", no)
 	}
 	return nil
 }
@@ -241,7 +267,6 @@ func (r *run) write() {
 
 // collect reaps the direct child and ends everything that it left behind (§6.9).
 func (r *run) collect() error {
-	<-r.job.limited
 	var status unix.WaitStatus
 	var usage unix.Rusage
 	for {

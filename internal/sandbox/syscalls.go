@@ -46,9 +46,15 @@ const (
 	checkMode1    // the same, mode in argument 1
 	checkMode2    // the same, mode in argument 2
 	checkSelf     // argument 0, a pid, is 0
+	checkLimits   // the same, but for the launcher's own call
+	checkTarget0  // argument 0 is not the launcher's thread
+	checkTarget1  // argument 1 is not the launcher's thread
+	checkFcntl    // no owner for a descriptor's signals
 	checkPriority // of the caller itself
 	checkIoprio   // of the caller itself
 	checkSocket   // network full
+
+	verdicts // how many there are
 )
 
 // syscallRule is one row: the call's number on each machine (-1 = it has none) and the verdict.
@@ -180,7 +186,18 @@ func syscallTable() []syscallRule {
 		{"creat", 85, -1, checkMode1},
 		{"mknod", 133, -1, checkMode1},
 		{"mknodat", 259, 33, checkMode2},
-		{"prlimit64", 302, 261, checkSelf},
+		{"prlimit64", 302, 261, checkLimits},
+		{"sched_setaffinity", 203, 122, checkSelf},
+		{"sched_setscheduler", 144, 119, checkSelf},
+		{"sched_setparam", 142, 118, checkSelf},
+		{"sched_setattr", 314, 274, checkSelf},
+		{"kill", 62, 129, checkTarget0},
+		{"tkill", 200, 130, checkTarget0},
+		{"tgkill", 234, 131, checkTarget1},
+		{"rt_sigqueueinfo", 129, 138, checkTarget0},
+		{"rt_tgsigqueueinfo", 297, 240, checkTarget1},
+		{"pidfd_open", 434, 434, checkTarget0},
+		{"fcntl", 72, 25, checkFcntl},
 		{"setpriority", 141, 140, checkPriority},
 		{"ioprio_set", 251, 30, checkIoprio},
 		{"socket", 41, 198, network},

@@ -30,42 +30,44 @@ func onOwnThread(f func()) {
 // in any other.
 type domain struct{ tid int }
 
-// enter takes every right from the calling thread for good, in the order of §10.5: no new privileges, no
-// capabilities, the files and signals of the ruleset, then the system calls. The thread must be an own one.
-// The answer holds the listener of the metadata broker.
-func (r ruleset) enter(filter []insn) (domain, int, error) {
-	if unix.Gettid() == unix.Getpid() {
-		return domain{}, -1, errors.New("the main thread cannot be confined")
+// strip takes from the calling thread, for good, what needs no policy of files: new privileges, capabilities,
+// and the system calls of the filter (§10.5). The thread must be an own one. The answer is the listener of
+// the metadata broker.
+func strip(f filter, secret [2]uint32) (int, error) {
+	tid := unix.Gettid()
+	if tid == unix.Getpid() {
+		return -1, errors.New("the main thread cannot be confined")
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return domain{}, -1, fmt.Errorf("no_new_privs: %w", err)
+		return -1, fmt.Errorf("no_new_privs: %w", err)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
-		return domain{}, -1, fmt.Errorf("capset: %w", err)
+		return -1, fmt.Errorf("capset: %w", err)
 	}
+	return loadFilter(f.with(launcherValues{markThread: uint32(tid), markKnock0: secret[0], markKnock1: secret[1]}))
+}
+
+// enter confines the calling, stripped thread to the ruleset, for good, and proves that signals stay inside.
+func (r ruleset) enter() (domain, error) {
 	if _, _, no := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); no != 0 {
-		return domain{}, -1, fmt.Errorf("landlock_restrict_self: %w", no)
-	}
-	listener, err := loadFilter(filter)
-	if err != nil {
-		return domain{}, -1, err
+		return domain{}, fmt.Errorf("landlock_restrict_self: %w", no)
 	}
 	if !r.scoped {
-		return domain{}, -1, closing(listener, errors.New("the ruleset does not confine signals"))
+		return domain{}, errors.New("the ruleset does not confine signals")
 	}
 	// Believe the kernel only when the parent of this process is out of reach.
 	if parent := unix.Getppid(); parent > 1 && unix.Kill(parent, 0) == nil {
-		return domain{}, -1, closing(listener, errors.New("signals still leave the domain"))
+		return domain{}, errors.New("signals still leave the domain")
 	}
-	return domain{tid: unix.Gettid()}, listener, nil
+	return domain{tid: unix.Gettid()}, nil
 }
 
 // loadFilter confines the calling thread's system calls and returns the listener for brokered ones.
 // A notified call waits killable only, so that a signal cannot make it happen twice.
-func loadFilter(filter []insn) (int, error) {
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: (*unix.SockFilter)(unsafe.Pointer(&filter[0]))}
+func loadFilter(code []insn) (int, error) {
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))}
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	fd, _, no := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
 	if no != 0 {
@@ -73,6 +75,11 @@ func loadFilter(filter []insn) (int, error) {
 	}
 	return int(fd), nil
 }
+
+// conceal makes the memory, descriptors and directories of this process invisible to others of the same
+// user. The launcher's thread shares all of them, and its children are in its domain, so Landlock alone
+// would let them in by /proc. It also keeps credentials out of core dumps.
+func conceal() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // here says whether the calling thread is the one that entered the domain.
 func (d domain) here() bool { return d.tid != 0 && d.tid == unix.Gettid() }
