@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -337,6 +339,23 @@ func TestAnswerToAQuestion(t *testing.T) {
 		if err != nil || got != want || out.Len() > 0 || errs.String() != "Run it? [y/N] " {
 			t.Errorf("%q: %v, %v, %q", answer, got, err, errs)
 		}
+	}
+}
+
+// A signal ends a question: nothing is done, and nobody has to press return.
+func TestASignalEndsAQuestion(t *testing.T) {
+	env, _, _ := terminalFree(t)
+	in, open := io.Pipe()
+	defer open.Close()
+	env.In = in
+	d := newDeps(env)
+	gone := make(chan struct{})
+	close(gone)
+	d.done = gone
+	yes, err := d.ask("Run it?")
+	var e *protocol.Error
+	if yes || !errors.As(err, &e) || e.Code != protocol.Canceled {
+		t.Errorf("%v, %v", yes, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -203,11 +202,13 @@ func (d *deps) readEnvelope(from string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	src, err := io.ReadAll(io.LimitReader(in, maxEnvelope))
-	if err != nil {
-		return nil, usage("exec", "The envelope cannot be read: %v", err)
-	}
-	return src, nil
+	return d.wait(func() ([]byte, error) {
+		src, err := io.ReadAll(io.LimitReader(in, maxEnvelope))
+		if err != nil {
+			return nil, usage("exec", "The envelope cannot be read: %v", err)
+		}
+		return src, nil
+	})
 }
 
 // executor is the one way to run; the bootstrap pack is there from first use (§11.4).
@@ -242,19 +243,4 @@ func (d *deps) askFirst(plan protocol.Result) (yes bool, refusal *protocol.Error
 	}
 	refusal.Step = 6
 	return false, refusal
-}
-
-// ask puts one question on stderr and reads one line; only y and yes are a yes.
-func (d *deps) ask(question string) (bool, error) {
-	p := d.errPage()
-	p.raw(p.paint(strong, question) + " [y/N] ")
-	if p.err != nil {
-		return false, broken("ask", p.err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(d.env.In, 1024)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return false, broken("read the answer", err)
-	}
-	word := strings.ToLower(strings.TrimSpace(line))
-	return word == "y" || word == "yes", nil
 }

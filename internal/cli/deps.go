@@ -10,8 +10,9 @@ import (
 type deps struct {
 	env     Env
 	flags   globals
-	asJSON  bool  // --json was seen before the flags were read
-	helpErr error // from writing a help page, which cobra's hook cannot return
+	asJSON  bool            // --json was seen before the flags were read
+	done    <-chan struct{} // closed by a signal
+	helpErr error           // from writing a help page, which cobra's hook cannot return
 
 	opened  *app.App
 	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
@@ -59,10 +60,4 @@ func (d *deps) who() (protocol.Session, error) {
 	}
 	d.session = &s
 	return s, nil
-}
-
-// mayAsk says whether a question may be put: a person on a terminal who did not ask for JSON, never an
-// agent (§12.1.6, §6.7).
-func (d *deps) mayAsk(s protocol.Session) bool {
-	return d.env.InTTY && d.env.ErrTTY && !d.json() && s.Principal.Human()
 }

@@ -19,7 +19,7 @@ func Main(ctx context.Context, env Env) int {
 
 // run builds what args name and executes it. A panic becomes internal with exit 70, never a success.
 func (d *deps) run(ctx context.Context, args []string) (code int) {
-	d.asJSON = d.asJSON || wantsJSON(args)
+	d.asJSON, d.done = d.asJSON || wantsJSON(args), ctx.Done()
 	defer func() {
 		if r := recover(); r != nil {
 			code = d.finish(broken("finish this command", fmt.Errorf("%v", r)))

@@ -76,8 +76,8 @@ func indented(raw []byte) string {
 
 // explainDetails shows the details that tell a person what to change; --json shows all of them.
 func explainDetails(p *page, e *protocol.Error) {
-	if list, ok := e.Details["violations"]; ok {
-		for _, v := range decode[[]protocol.Violation](list) {
+	if list := decode[[]protocol.Violation](e.Details["violations"]); len(list) > 1 { // one stands in the sentence
+		for _, v := range list {
 			p.line("  %s  %s", orWord(v.Pointer, "(arguments)"), v.Message)
 		}
 	}
