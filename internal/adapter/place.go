@@ -53,7 +53,7 @@ func (p Place) below(v *jsondoc.Node, token string) Place {
 // Issue is a finding of lint at the place (§14.2).
 func (p Place) Issue(code protocol.IssueCode, message string) protocol.Issue {
 	i := protocol.NewIssue(code, manifest.File, message)
-	i.Line, i.Column = jsondoc.Place(p.Manifest.Src, p.Offset)
+	i.Line, i.Column = p.Manifest.Place(p.Offset)
 	i.Pointer = p.Pointer
 	return i
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
@@ -21,7 +22,9 @@ var (
 	commandMembers = []string{"summary", "args", "result", "timeout", "examples", "must_understand"}
 	exampleMembers = []string{"args"}
 	triggerMembers = []string{"summary", "payload", "source"}
-	sourceMembers  = []string{"kind", "verify", "header", "id", "map", "argv", "path"}
+	// The adapters read these; they are here so that must_understand may name them (§2.6).
+	templateMembers = []string{"if", "then", "else", "each", "id", "pack", "verb", "value", "when"}
+	sourceMembers   = []string{"kind", "verify", "header", "id", "map", "argv", "path"}
 )
 
 // adapterMembers are what a command of each adapter has beside commandMembers.
@@ -41,7 +44,7 @@ func adapterMembers(adapter string) []string {
 // known says whether any object of the manifest has a member of that name (§2.6).
 func known(name string) bool {
 	for _, list := range [][]string{rootMembers, hcpMembers, wrapMembers, networkMembers, openapiMembers, bindingMembers, injectMembers,
-		commandMembers, exampleMembers, triggerMembers, sourceMembers, adapterMembers("")} {
+		commandMembers, exampleMembers, triggerMembers, sourceMembers, templateMembers, adapterMembers("")} {
 		if slices.Contains(list, name) {
 			return true
 		}
@@ -62,7 +65,7 @@ func Decode(src []byte) (*Manifest, []protocol.Issue) {
 		shape.Report(shape.Form, root.Offset, "", "A manifest is one JSON object.")
 		return nil, issues(src, shape.Faults)
 	}
-	m := &Manifest{Root: root, Src: src}
+	m := &Manifest{Root: root, Src: src, index: sync.OnceValue(func() *jsondoc.Index { return jsondoc.NewIndex(src) })}
 	scope := &jsondoc.Scope{}
 	r := reader{m: m, at: jsondoc.Cursor{Node: root, Scope: scope, Shape: &shape}}
 	scope.Must = r.at.Strings("must_understand")

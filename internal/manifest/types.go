@@ -40,7 +40,12 @@ type Manifest struct {
 	// Unmet are the names in must_understand that this runtime does not know (§2.6): commands are not
 	// executable. Names in a command's own must_understand stand in Command.Unmet.
 	Unmet []string
+
+	index func() *jsondoc.Index // of Src, made when first asked
 }
+
+// Place is the line and column of an offset in surface.json (§14.2).
+func (m *Manifest) Place(offset int) (line, column int) { return m.index().Place(offset) }
 
 // WrapBlock is the "wrap" block (§3.3).
 type WrapBlock struct {
