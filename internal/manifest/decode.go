@@ -65,7 +65,7 @@ func Decode(src []byte) (*Manifest, []protocol.Issue) {
 		shape.Report(shape.Form, root.Offset, "", "A manifest is one JSON object.")
 		return nil, issues(src, shape.Faults)
 	}
-	m := &Manifest{Root: root, Src: src, index: sync.OnceValue(func() *jsondoc.Index { return jsondoc.NewIndex(src) })}
+	m := &Manifest{Root: root, Src: src, index: sync.OnceValue(func() *jsondoc.Places { return jsondoc.NewPlaces(src) })}
 	scope := &jsondoc.Scope{}
 	r := reader{m: m, at: jsondoc.Cursor{Node: root, Scope: scope, Shape: &shape}}
 	scope.Must = r.at.Strings("must_understand")

@@ -41,7 +41,7 @@ type Manifest struct {
 	// executable. Names in a command's own must_understand stand in Command.Unmet.
 	Unmet []string
 
-	index func() *jsondoc.Index // of Src, made when first asked
+	index func() *jsondoc.Places // of Src, made when first asked
 }
 
 // Place is the line and column of an offset in surface.json (§14.2).

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// every is the distance of an Index's marks in bytes.
+// every is the distance of the marks in bytes.
 const every = 4 << 10
 
-// Index places offsets of one source, each at the cost of a few thousand bytes, wherever it lies. It is
+// Places places offsets of one source, each at the cost of a few thousand bytes, wherever it lies. It is
 // not changed after it was made.
-type Index struct {
+type Places struct {
 	src   []byte
 	marks []mark
 }
@@ -21,9 +21,9 @@ type mark struct {
 	spot   Spot
 }
 
-// NewIndex reads the source once.
-func NewIndex(src []byte) *Index {
-	x := &Index{src: src, marks: []mark{{0, Spot{1, 1}}}}
+// NewPlaces reads the source once.
+func NewPlaces(src []byte) *Places {
+	x := &Places{src: src, marks: []mark{{0, Spot{1, 1}}}}
 	for at := every; at < len(src); at += every {
 		start := at
 		for start < len(src) && !utf8.RuneStart(src[start]) {
@@ -35,7 +35,7 @@ func NewIndex(src []byte) *Index {
 }
 
 // Place turns a byte offset into line and column, as the function Place does.
-func (x *Index) Place(offset int) (line, column int) {
+func (x *Places) Place(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(x.src))
 	i := min(offset/every, len(x.marks)-1)
 	if x.marks[i].offset > offset {
@@ -45,7 +45,7 @@ func (x *Index) Place(offset int) (line, column int) {
 	return at.Line, at.Column
 }
 
-func (x *Index) from(m mark, offset int) Spot {
+func (x *Places) from(m mark, offset int) Spot {
 	between := x.src[m.offset:offset]
 	if lines := bytes.Count(between, []byte{'\n'}); lines > 0 {
 		start := bytes.LastIndexByte(between, '\n') + 1
