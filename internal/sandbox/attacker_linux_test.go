@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -38,8 +39,17 @@ func attacker() {
 	os.Exit(0)
 }
 
-// attacks are the probes of the red team; nil says that it worked.
+// attacks are the probes of the red team; nil says that one worked.
 func attacks() map[string]func([]string) error {
+	all := map[string]func([]string) error{}
+	for _, group := range []map[string]func([]string) error{onFiles(), onMetadata(), onNetwork(), onProcesses(), onThreads(), onKernel()} {
+		maps.Copy(all, group)
+	}
+	return all
+}
+
+// onFiles reach files and programs.
+func onFiles() map[string]func([]string) error {
 	return map[string]func([]string) error{
 		"read":     func(a []string) error { _, err := os.ReadFile(a[0]); return err },
 		"list":     func(a []string) error { _, err := os.ReadDir(a[0]); return err },
@@ -65,8 +75,15 @@ func attacks() map[string]func([]string) error {
 			_, err := os.ReadFile(filepath.Base(a[0]))
 			return err
 		},
-		"exec":       func(a []string) error { return exec.Command(a[0], a[1:]...).Run() },
-		"memfd":      memfd,
+		"exec":   func(a []string) error { return exec.Command(a[0], a[1:]...).Run() },
+		"memfd":  memfd,
+		"hijack": func([]string) error { return os.WriteFile(os.Getenv("PATH")+"/added", nil, 0o700) },
+	}
+}
+
+// onMetadata change what Landlock does not guard.
+func onMetadata() map[string]func([]string) error {
+	return map[string]func([]string) error{
 		"chmod":      func(a []string) error { return unix.Chmod(a[0], 0o640) },
 		"chmod-at":   chmodAt,
 		"chmod2":     func(a []string) error { return unix.Fchmodat(unix.AT_FDCWD, a[0], 0o640, unix.AT_SYMLINK_NOFOLLOW) },
@@ -84,15 +101,92 @@ func attacks() map[string]func([]string) error {
 		"setuid":    func(a []string) error { return unix.Chmod(a[0], 0o4755) },
 		"creat":     creatSetuid,
 		"immutable": immutable,
-		"inet":      func([]string) error { return closedFd(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)) },
-		"udp":       func([]string) error { return closedFd(unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)) },
-		"netlink":   func([]string) error { return closedFd(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)) },
-		"unix":      func(a []string) error { c, err := net.Dial("unix", a[0]); return closedConn(c, err) },
+	}
+}
+
+// onNetwork leave by sockets.
+func onNetwork() map[string]func([]string) error {
+	return map[string]func([]string) error{
+		"inet":    func([]string) error { return closedFd(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)) },
+		"udp":     func([]string) error { return closedFd(unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)) },
+		"netlink": func([]string) error { return closedFd(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)) },
+		"unix":    func(a []string) error { c, err := net.Dial("unix", a[0]); return closedConn(c, err) },
 		"dgram-pair": func([]string) error {
 			_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 			return err
 		},
+		"dial": func(a []string) error { c, err := net.Dial("tcp", a[0]); return closedConn(c, err) },
+	}
+}
+
+// onProcesses reach other processes.
+func onProcesses() map[string]func([]string) error {
+	return map[string]func([]string) error{
 		"signal": func(a []string) error { return unix.Kill(pid(a[0]), 0) },
+		"pidfd-signal": func(a []string) error {
+			fd, err := unix.PidfdOpen(pid(a[0]), 0)
+			if err != nil {
+				return err
+			}
+			return unix.PidfdSendSignal(fd, 0, nil, 0)
+		},
+		"ptrace": func(a []string) error { return unix.PtraceSeize(pid(a[0])) },
+		"vmread": vmRead,
+		"getfd":  getFd,
+		"prlimit": func(a []string) error {
+			l := unix.Rlimit{}
+			return errors.Join(unix.Prlimit(pid(a[0]), unix.RLIMIT_CORE, nil, &l), unix.Prlimit(pid(a[0]), unix.RLIMIT_CORE, &l, nil))
+		},
+		"renice": func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, pid(a[0]), 0) },
+		"schedule": func(a []string) error {
+			var cpus unix.CPUSet
+			return errors.Join(unix.SchedGetaffinity(pid(a[0]), &cpus), unix.SchedSetaffinity(pid(a[0]), &cpus))
+		},
+		"async-owner": func(a []string) error {
+			_, err := unix.FcntlInt(0, unix.F_SETOWN, pid(a[0]))
+			return err
+		},
+		"clone-parent": func([]string) error {
+			c := exec.Command("/proc/self/exe", attackArg, "nothing")
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_PARENT}
+			return c.Start()
+		},
+		"bomb": bomb,
+		"spin": func([]string) error {
+			for {
+			}
+		},
+	}
+}
+
+// onKernel reach the kernel or what was taken away.
+func onKernel() map[string]func([]string) error {
+	return map[string]func([]string) error{
+		"shm":      func([]string) error { _, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600); return err },
+		"mqueue":   mqueue,
+		"io_uring": func([]string) error { return raw(unix.SYS_IO_URING_SETUP, 4, ioUring(), 0) },
+		"keyring": func([]string) error {
+			_, err := unix.AddKey("user", "sandbox-test", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
+			return err
+		},
+		"userns": func([]string) error {
+			c := exec.Command("/proc/self/exe", attackArg, "nothing")
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
+			return c.Run()
+		},
+		"unshare": func([]string) error { return unix.Unshare(unix.CLONE_FILES) },
+		"clone3":  func([]string) error { return notAbsent(raw(unix.SYS_CLONE3, 0, 0, 0)) },
+		"nothing": func([]string) error { return nil },
+		"open-fd": func(a []string) error { _, err := unix.FcntlInt(uintptr(pid(a[0])), unix.F_GETFD, 0); return err },
+		"tiocsti": func([]string) error { return notPermitted(unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')) },
+		"regain":  func([]string) error { return caps() },
+		"core":    core,
+	}
+}
+
+// onThreads reach the thread that started them.
+func onThreads() map[string]func([]string) error {
+	return map[string]func([]string) error{
 		"launcher": func([]string) error {
 			return anyThread(func(tid int) error {
 				return unix.Kill(tid, 0)
@@ -127,59 +221,6 @@ func attacks() map[string]func([]string) error {
 				return err
 			})
 		},
-		"async-owner": func(a []string) error {
-			_, err := unix.FcntlInt(0, unix.F_SETOWN, pid(a[0]))
-			return err
-		},
-		"schedule": func(a []string) error {
-			var cpus unix.CPUSet
-			return errors.Join(unix.SchedGetaffinity(pid(a[0]), &cpus), unix.SchedSetaffinity(pid(a[0]), &cpus))
-		},
-		"clone-parent": func([]string) error {
-			c := exec.Command("/proc/self/exe", attackArg, "nothing")
-			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_PARENT}
-			return c.Start()
-		},
-		"pidfd-signal": func(a []string) error {
-			fd, err := unix.PidfdOpen(pid(a[0]), 0)
-			if err != nil {
-				return err
-			}
-			return unix.PidfdSendSignal(fd, 0, nil, 0)
-		},
-		"ptrace": func(a []string) error { return unix.PtraceSeize(pid(a[0])) },
-		"vmread": vmRead,
-		"getfd":  getFd,
-		"prlimit": func(a []string) error {
-			l := unix.Rlimit{}
-			return errors.Join(unix.Prlimit(pid(a[0]), unix.RLIMIT_CORE, nil, &l), unix.Prlimit(pid(a[0]), unix.RLIMIT_CORE, &l, nil))
-		},
-		"renice":   func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, pid(a[0]), 0) },
-		"shm":      func([]string) error { _, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600); return err },
-		"mqueue":   mqueue,
-		"io_uring": func([]string) error { return raw(unix.SYS_IO_URING_SETUP, 4, ioUring(), 0) },
-		"keyring": func([]string) error {
-			_, err := unix.AddKey("user", "sandbox-test", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
-			return err
-		},
-		"userns": func([]string) error {
-			c := exec.Command("/proc/self/exe", attackArg, "nothing")
-			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
-			return c.Run()
-		},
-		"unshare": func([]string) error { return unix.Unshare(unix.CLONE_FILES) },
-		"clone3":  func([]string) error { return notAbsent(raw(unix.SYS_CLONE3, 0, 0, 0)) },
-		"nothing": func([]string) error { return nil },
-		"open-fd": func(a []string) error { _, err := unix.FcntlInt(uintptr(pid(a[0])), unix.F_GETFD, 0); return err },
-		"tiocsti": func([]string) error { return notPermitted(unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')) },
-		"regain":  func([]string) error { return caps() },
-		"core":    core,
-		"dial":    func(a []string) error { c, err := net.Dial("tcp", a[0]); return closedConn(c, err) },
-		"spin": func([]string) error {
-			for {
-			}
-		},
-		"bomb": bomb,
 	}
 }
 

@@ -141,6 +141,8 @@ type tree struct {
 	fd   int
 	id   identity
 	real string
+	// private trees are emptied and used again: an attribute of their own would outlive the run.
+	private bool
 }
 
 // openTrees opens the trees. One that is no longer what the rule was made for is left out: nothing is
@@ -158,7 +160,7 @@ func openTrees(grants []grant) []tree {
 			_ = unix.Close(fd)
 			continue
 		}
-		trees = append(trees, tree{fd: fd, id: id, real: real})
+		trees = append(trees, tree{fd: fd, id: id, real: real, private: g.private})
 	}
 	return trees
 }

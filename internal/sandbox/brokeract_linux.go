@@ -186,7 +186,7 @@ func (c *call) attr(kind byte, a [6]uint64) (int, string, unix.Errno) {
 		t = target{dir: int32(a[0]), fd: true}
 	}
 	fd, st, no := c.owned(t)
-	if no == 0 && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+	if no == 0 && (c.kept || st.Mode&unix.S_IFMT == unix.S_IFLNK) {
 		_ = unix.Close(fd)
 		return -1, "", unix.EPERM
 	}

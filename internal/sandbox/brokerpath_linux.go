@@ -23,6 +23,7 @@ type call struct {
 	broker *metadataBroker
 	notice *notice
 	trees  []tree
+	kept   bool // the object is a private directory itself
 }
 
 // object opens what the child means, as an O_PATH handle beneath a writable tree. The caller closes it.
@@ -116,6 +117,7 @@ func (c *call) beneath(fd int) (int, *unix.Stat_t, unix.Errno) {
 	}
 	for _, t := range c.trees {
 		if id == t.id {
+			c.kept = t.private
 			return fd, st, 0
 		}
 		rest, ok := strings.CutPrefix(real, t.real+"/")

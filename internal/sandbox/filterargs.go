@@ -38,16 +38,7 @@ func (a *assembler) check(v verdict) {
 	yes, no, never := a.to(allow), a.to(refuse), a.to(deny)
 	switch v {
 	case checkIoctl:
-		a.arg(1)
-		codes := []uint32{tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption,
-			fioSetown, siocSpgrp}
-		for i, code := range codes {
-			otherwise := next
-			if i == len(codes)-1 {
-				otherwise = yes
-			}
-			a.jump(opJeq, code, no, otherwise)
-		}
+		a.noneOf(1, tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption, fioSetown, siocSpgrp)
 	case checkClone:
 		a.arg(0)
 		a.jump(opJset, cloneRefused, no, yes)
@@ -87,9 +78,7 @@ func (a *assembler) check(v verdict) {
 		a.marked(markThread)
 		a.jump(opJeq, 0, no, yes)
 	case checkFcntl:
-		a.arg(1)
-		a.jump(opJeq, fSetown, no, next)
-		a.jump(opJeq, fSetownEx, no, yes)
+		a.noneOf(1, fSetown, fSetownEx)
 	case checkPriority:
 		a.own(0, yes, no)
 	case checkIoprio:
@@ -97,6 +86,15 @@ func (a *assembler) check(v verdict) {
 	case checkSocket:
 		a.socket(yes, never)
 	}
+}
+
+// noneOf refuses a call whose argument is one of the codes.
+func (a *assembler) noneOf(arg uint32, codes ...uint32) {
+	a.arg(arg)
+	for _, code := range codes[:len(codes)-1] {
+		a.jump(opJeq, code, a.to(refuse), next)
+	}
+	a.jump(opJeq, codes[len(codes)-1], a.to(refuse), a.to(allow))
 }
 
 // mode refuses a mode with a setuid or setgid bit.

@@ -1,9 +1,10 @@
 package sandbox
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +49,7 @@ type verdictOf struct {
 
 // newLauncher begins a new thread, which strips itself while the caller builds the jail.
 func newLauncher(f filter, pids *pidCounter) *launcher {
-	l := &launcher{secret: [2]uint32{rand.Uint32(), rand.Uint32()}, rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job), pids: pids, listener: -1}
+	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job), pids: pids, listener: -1}
 	onOwnThread(func() {
 		var err error
 		l.listener, err = strip(f, l.secret)
@@ -65,6 +66,12 @@ func newLauncher(f filter, pids *pidCounter) *launcher {
 		l.ready <- err
 	})
 	return l
+}
+
+func newSecret() [2]uint32 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails; it ends the process instead
+	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
 }
 
 // confine gives the thread its ruleset and waits until it has entered it. trees are where the broker may

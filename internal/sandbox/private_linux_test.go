@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -120,6 +121,18 @@ func Test_6_9_domain_is_a_proof(t *testing.T) {
 		}
 		if d.running(os.Getppid()) >= 0 {
 			t.Errorf("%s: it could look", name)
+		}
+	}
+}
+
+// §6.9: left-overs are found when the machine's numbers began anew, too.
+func Test_6_9_candidates(t *testing.T) {
+	var c pidCounter
+	c.open()
+	self := os.Getpid()
+	for name, pid := range map[string]int{"after this process": self - 1, "numbers began anew": 1 << 22, "a wide span": self - widest - 1} {
+		if list := c.since(pid); !slices.Contains(list, self) {
+			t.Errorf("%s: %d candidates without this process", name, len(list))
 		}
 	}
 }

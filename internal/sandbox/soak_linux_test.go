@@ -35,6 +35,49 @@ func settled(t *testing.T, dir string, most int) int {
 	return n
 }
 
+// guards are goroutines that do what a confined one could not, one of them on a locked thread.
+type guards struct {
+	stop            atomic.Bool
+	all             sync.WaitGroup
+	looked, refused atomic.Int64
+}
+
+func watch(secret string) *guards {
+	g := &guards{}
+	for i := range 2 {
+		g.all.Go(func() {
+			if i == 0 {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+			}
+			for !g.stop.Load() {
+				g.look(secret)
+				runtime.Gosched()
+			}
+		})
+	}
+	return g
+}
+
+func (g *guards) look(secret string) {
+	g.looked.Add(1)
+	if _, err := os.ReadFile(secret); err != nil {
+		g.refused.Add(1)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		g.refused.Add(1)
+		return
+	}
+	_ = l.Close()
+}
+
+func (g *guards) end() (looked, refused int64) {
+	g.stop.Store(true)
+	g.all.Wait()
+	return g.looked.Load(), g.refused.Load()
+}
+
 // §10.5: many runs at once, with the garbage collector at work: goroutines of the runtime stay free, no
 // process, descriptor or thread is left.
 func Test_10_5_soak(t *testing.T) {
@@ -44,29 +87,8 @@ func Test_10_5_soak(t *testing.T) {
 	warm()
 	threads, files := count(t, "task")+2*atOnce, settled(t, "fd", 0)
 
-	var stop atomic.Bool
-	var free, guards sync.WaitGroup
-	var contaminated, looked atomic.Int64
-	for i := range 2 {
-		guards.Go(func() {
-			if i == 0 {
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-			}
-			for !stop.Load() {
-				if _, err := os.ReadFile(s.secret); err != nil {
-					contaminated.Add(1)
-				}
-				if l, err := net.Listen("tcp", "127.0.0.1:0"); err != nil {
-					contaminated.Add(1)
-				} else {
-					_ = l.Close()
-				}
-				looked.Add(1)
-				runtime.Gosched()
-			}
-		})
-	}
+	g := watch(s.secret)
+	var free sync.WaitGroup
 	var next atomic.Int64
 	for range atOnce {
 		free.Go(func() {
@@ -86,10 +108,8 @@ func Test_10_5_soak(t *testing.T) {
 		})
 	}
 	free.Wait()
-	stop.Store(true)
-	guards.Wait()
-	if contaminated.Load() > 0 || looked.Load() == 0 {
-		t.Errorf("%d of %d looks from free goroutines were refused", contaminated.Load(), looked.Load())
+	if looked, refused := g.end(); refused > 0 || looked == 0 {
+		t.Errorf("%d of %d looks from free goroutines were refused", refused, looked)
 	}
 	if n := settled(t, "task", threads); n > threads {
 		t.Errorf("%d threads, %d before", n, threads)

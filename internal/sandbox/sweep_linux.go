@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -26,27 +27,14 @@ func (r *run) sweep() error {
 	}
 }
 
-// pidSpace is above every pid that the kernel gives out.
-const pidSpace = 1 << 22
-
-// members opens a handle to every running process of the domain. All of them are younger than the direct
-// child and numbers are given out in turn, so the newest number of the machine bounds the search.
+// members opens a handle to every running process of the domain.
 func (r *run) members() []unix.PollFd {
-	last := r.pids.last()
 	var found []unix.PollFd
-	look := func(from, to int) {
-		for pid := from; pid <= to; pid++ {
-			if fd := r.domain.running(pid); fd >= 0 {
-				found = append(found, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-			}
+	for _, pid := range r.pids.since(r.pid) {
+		if fd := r.domain.running(pid); fd >= 0 {
+			found = append(found, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	if last < r.pid {
-		look(r.pid+1, pidSpace)
-		look(2, last)
-		return found
-	}
-	look(r.pid+1, last)
 	return found
 }
 
@@ -63,8 +51,9 @@ func (r *run) await(left []unix.PollFd, until time.Time) {
 	}
 }
 
-// pidCounter reads the newest pid from the last field of /proc/loadavg. It is opened before any thread is
-// confined, for a confined one could not; without /proc the answer is 0, and members looks everywhere.
+// pidCounter knows which processes may have begun after another one. Numbers are given out in turn, so they
+// lie between that one's and the newest, the last field of /proc/loadavg. The file is opened before any
+// thread is confined, for a confined one could not.
 type pidCounter struct {
 	once sync.Once
 	fd   int
@@ -80,6 +69,45 @@ func (c *pidCounter) open() {
 	})
 }
 
+// widest is the span of numbers that is looked at one by one.
+const widest = 1 << 14
+
+// since lists the candidates: the numbers after pid, or all processes of the machine when the numbers began
+// anew since then.
+func (c *pidCounter) since(pid int) []int {
+	last := c.last()
+	if last < pid || last-pid > widest {
+		all := make(chan []int)
+		go func() { all <- allProcesses() }() // another thread, for this one cannot read /proc
+		return <-all
+	}
+	list := make([]int, 0, last-pid)
+	for n := pid + 1; n <= last; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+func allProcesses() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var list []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// last is the newest number, 0 when there is no /proc.
 func (c *pidCounter) last() int {
 	var buf [128]byte
 	n, err := unix.Pread(c.fd, buf[:], 0)
