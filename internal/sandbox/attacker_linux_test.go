@@ -95,12 +95,13 @@ func onMetadata() map[string]func([]string) error {
 			}
 			return unix.Chmod(a[1], 0o640)
 		},
-		"chown":     func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
-		"utime":     func(a []string) error { return os.Chtimes(a[0], time.Unix(1, 0), time.Unix(1, 0)) },
-		"xattr":     func(a []string) error { return unix.Lsetxattr(a[0], "user.test", []byte("1"), 0) },
-		"setuid":    func(a []string) error { return unix.Chmod(a[0], 0o4755) },
-		"creat":     creatSetuid,
-		"immutable": immutable,
+		"chown":      func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
+		"utime":      func(a []string) error { return os.Chtimes(a[0], time.Unix(1, 0), time.Unix(1, 0)) },
+		"xattr":      func(a []string) error { return unix.Lsetxattr(a[0], "user.test", []byte("1"), 0) },
+		"xattr-home": func([]string) error { return unix.Lsetxattr(os.Getenv("HOME"), "user.test", []byte("1"), 0) },
+		"setuid":     func(a []string) error { return unix.Chmod(a[0], 0o4755) },
+		"creat":      creatSetuid,
+		"immutable":  immutable,
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be the program inside the sandbox: the suite's helper, or an attacker.
+// TestMain lets the test binary be the program inside the sandbox: the suite's helper, an attacker, or a runtime.
 func TestMain(m *testing.M) {
 	sandboxtest.Helper()
 	attacker()
+	host()
 	os.Exit(m.Run())
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -283,6 +284,11 @@ func Test_10_2_metadata_inside_works(t *testing.T) {
 			t.Errorf("%s", o.Stderr)
 		}
 	})
+	t.Run("an attribute of HOME would outlive the run", func(t *testing.T) {
+		if o := sandboxtest.Exec(t, s.sandbox, s.spec("xattr-home")); o.Exit != 1 {
+			t.Errorf("exit %d", o.Exit)
+		}
+	})
 	t.Run("a refusal is reported", func(t *testing.T) {
 		if o := sandboxtest.Exec(t, s.sandbox, s.spec("chmod", s.secret)); len(o.Denied) != 1 || !strings.Contains(o.Denied[0], s.secret) {
 			t.Errorf("denied: %v", o.Denied)
@@ -305,7 +311,7 @@ func Test_6_9_fork_bomb_leaves_no_survivor(t *testing.T) {
 	}
 }
 
-// processes are those whose arguments hold all of the words.
+// processes are those whose arguments begin with the words.
 func processes(t *testing.T, words ...string) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -314,7 +320,7 @@ func processes(t *testing.T, words ...string) []string {
 	for _, file := range dirs {
 		line, err := os.ReadFile(file)
 		args := strings.Split(string(line), "\x00")
-		if err == nil && len(args) > 2 && args[1] == words[0] && args[2] == words[1] {
+		if err == nil && len(args) > len(words) && slices.Equal(args[1:len(words)+1], words) {
 			found = append(found, file)
 		}
 	}

@@ -1,0 +1,81 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/sandboxtest"
+)
+
+// hostArg turns the test binary into a runtime of its own, whose command sleeps.
+const hostArg = "sandbox-host"
+
+func host() {
+	if len(os.Args) != 4 || os.Args[1] != hostArg {
+		return
+	}
+	s := sandbox.New(sandbox.Options{Scratch: os.Args[2]})
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	box, refused := s.Prepare(&sandbox.Spec{Program: sandbox.Program{Name: "sleeper", Path: self},
+		Args: []string{sandboxtest.HelperArg, "sleep", os.Args[3]}, Limits: sandbox.Limits{Wall: time.Hour}})
+	if refused != nil {
+		fmt.Fprintln(os.Stderr, refused)
+		os.Exit(1)
+	}
+	fmt.Println("prepared")
+	if _, refused := box.Run(context.Background()); refused != nil {
+		fmt.Fprintln(os.Stderr, refused)
+	}
+	os.Exit(0)
+}
+
+// §6.9: when the runtime itself is killed, the command dies with it, and the next run gets a directory of its
+// own.
+func Test_6_9_runtime_killed(t *testing.T) {
+	scratch := t.TempDir() + "/scratch"
+	s := confining(t, sandbox.Options{Scratch: scratch})
+	self, err := os.Executable()
+	must(t, err)
+	mark := "sleeper-" + strings.ReplaceAll(t.TempDir(), "/", "-")
+	runtime := exec.Command(self, hostArg, scratch, mark)
+	runtime.Stderr = os.Stderr
+	out, err := runtime.StdoutPipe()
+	must(t, err)
+	must(t, runtime.Start())
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "prepared\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	running := func() int { return len(processes(t, sandboxtest.HelperArg, "sleep", mark)) }
+	await(t, "the command begins", func() bool { return running() == 1 })
+	must(t, runtime.Process.Kill())
+	_ = runtime.Wait() // it was killed
+	await(t, "the command dies", func() bool { return running() == 0 })
+	if o := sandboxtest.Exec(t, s, (sandboxtest.Kind{}).Spec(t, "own", "HOME")); string(o.Stdout) != "empty" {
+		t.Errorf("%s%s", o.Stdout, o.Stderr)
+	}
+	entries, err := os.ReadDir(scratch)
+	must(t, err)
+	if len(entries) != 1 {
+		t.Errorf("left: %v", entries)
+	}
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
