@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hcpx/internal/app"
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
@@ -39,11 +41,15 @@ func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]str
 	case 1:
 		return a.VerbKeys(args[0]), quiet
 	}
-	if strings.Contains(word, "=") {
+	schema := a.ArgsSchema(args[0], args[1])
+	if key, _, found := strings.Cut(word, "="); found {
+		if values := choices(key, schema); len(values) > 0 {
+			return values, quiet
+		}
 		return nil, cobra.ShellCompDirectiveDefault // a value may be a path
 	}
 	var names []string
-	for _, m := range members(a.ArgsSchema(args[0], args[1])) {
+	for _, m := range members(schema) {
 		if !given(args[2:], m.Key) || m.Value.Get("items") != nil {
 			names = append(names, m.Key+"=")
 		}
@@ -52,6 +58,24 @@ func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]str
 		return []string{"--"}, quiet
 	}
 	return names, quiet | cobra.ShellCompDirectiveNoSpace
+}
+
+// choices are the words for an argument that takes one of a few values.
+func choices(key string, schema *jsondoc.Node) []string {
+	_, t := typing{schema, schema}.locate(key)
+	var words []string
+	for _, s := range t.variants() {
+		if e := s.Get("enum"); e != nil {
+			for _, o := range e.Items {
+				words = append(words, key+"="+orWord(o.Text, string(o.Append(nil))))
+			}
+			return words
+		}
+		if slices.Contains(typeNames(s), "boolean") {
+			return []string{key + "=true", key + "=false"}
+		}
+	}
+	return nil
 }
 
 func given(words []string, key string) bool {
