@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/lifecycle"
@@ -53,7 +54,7 @@ func (p place) write(name, text string) {
 // env is an Env over the place; change may alter it.
 func (p place) env(args ...string) (Env, *bytes.Buffer, *bytes.Buffer) {
 	env, out, errs := terminalFree(p.t, args...)
-	env.Dir, env.UserHome = p.dir, filepath.Join(p.dir, "home")
+	env.Dir, env.UserHome, env.Now = p.dir, filepath.Join(p.dir, "home"), time.Now
 	env.Getenv = func(name string) string {
 		return map[string]string{"HCP_HOME": filepath.Join(p.dir, "store"), "HCP_PRINCIPAL": "human:ada", "PATH": os.Getenv("PATH")}[name]
 	}
