@@ -77,19 +77,20 @@ func (g *Gate) Installed(id string) (*Loaded, *protocol.Error) {
 			WithHint("hcpx repair")
 	}
 	dir := g.Store.Dir(id)
-	if err := pack.Intact(dir, meta.Record); err != nil {
+	looked, err := pack.Check(dir, meta.Record)
+	if err != nil {
 		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q differs from what was installed: %v.", id, err)).
 			WithHint("hcpx uninstall " + id + " && hcpx install <its source>")
 	}
 	l, refusal := g.load(id, dir, meta)
 	if refusal == nil {
-		l.ripe.Store(meta.Record.Ripe(g.Now()))
+		l.ripe.Store(looked && !meta.Record.Fresh(g.Now()))
 	}
 	return l, refusal
 }
 
-// Ripe says that stamps of the pack were too young to prove anything when they were taken, and no longer
-// would be: whoever may write renews them, so that later checks need no hash (§2.4).
+// Ripe says that the pack's stamps did not prove it by themselves, and would if they were taken again:
+// whoever may write renews them, so that later checks need no hash (§2.4).
 func (l *Loaded) Ripe() bool { return l.ripe.Load() }
 
 // load parses manifest and policy, or reuses them while the digest is the same.

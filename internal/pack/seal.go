@@ -98,19 +98,18 @@ func (s *sealer) entry(name string, kind fs.FileMode) error {
 	return nil
 }
 
-// Ripe says whether some stamps are young and would not be any more: sealing again now makes them prove
-// something by stat alone.
-func (r Record) Ripe(now time.Time) bool {
-	limit, ripe := now.Add(-time.Second).UnixNano(), false
+// Fresh says whether something of the pack changed within a second of now: stamps taken now would prove
+// nothing by themselves.
+func (r Record) Fresh(now time.Time) bool {
+	limit := now.Add(-time.Second).UnixNano()
 	for _, stamps := range []map[string]protocol.FileStamp{r.Stamps, r.Dirs} {
 		for _, s := range stamps {
-			if s.Young && (s.MtimeNS > limit || s.CtimeNS > limit) {
-				return false
+			if s.MtimeNS > limit || s.CtimeNS > limit {
+				return true
 			}
-			ripe = ripe || s.Young
 		}
 	}
-	return ripe
+	return false
 }
 
 // Tampered says that a pack is no longer the one that was recorded, and where.
@@ -120,10 +119,17 @@ func (t *Tampered) Error() string { return t.Path + " " + t.Reason }
 
 // Intact says whether the pack in dir is still the recorded one (§2.4); nil means that it is. Each file and
 // directory is looked at by one stat; a file is hashed only when its stat differs or is too young to prove
-// anything, a directory listed again for the same reasons. It is on the path of every exec.
+// anything, a directory listed again for the same reasons.
 func Intact(dir string, r Record) error {
+	_, err := Check(dir, r)
+	return err
+}
+
+// Check is Intact on the path of every exec. looked says that stat alone did not do, so that taking the stamps
+// again would make the next check cheap.
+func Check(dir string, r Record) (looked bool, err error) {
 	if _, ok := r.Dirs["."]; !ok || r.Digest == "" {
-		return &Tampered{".", "has no complete record"}
+		return false, &Tampered{".", "has no complete record"}
 	}
 	g := open(dir)
 	defer g.close()
@@ -131,28 +137,30 @@ func Intact(dir string, r Record) error {
 		if g.same(name, s) {
 			continue
 		}
+		looked = true
 		if err := r.listed(dir, name); err != nil {
-			return unreadable(name, err)
+			return looked, unreadable(name, err)
 		}
 	}
 	for name, s := range r.Stamps {
 		if g.same(name, s) {
 			continue
 		}
+		looked = true
 		same, err := stamp.Same(dir+"/"+name, s)
 		if err != nil {
-			return unreadable(name, err)
+			return looked, unreadable(name, err)
 		}
 		if !same {
-			return &Tampered{name, "was changed or removed"}
+			return looked, &Tampered{name, "was changed or removed"}
 		}
 	}
 	for name, target := range r.Links {
 		if now, err := os.Readlink(dir + "/" + name); err != nil || now != target {
-			return &Tampered{name, "was changed or removed"}
+			return looked, &Tampered{name, "was changed or removed"}
 		}
 	}
-	return nil
+	return looked, nil
 }
 
 // listed says whether a directory holds nothing that was not recorded. What is missing is found by itself.

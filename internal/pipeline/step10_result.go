@@ -32,8 +32,7 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(value)}
 }
 
-// settle renews the stamps of a pack that was installed within a second of their taking, once they can prove
-// something (§2.4). Where that fails the next exec only hashes again, as this one did.
+// settle renews stamps that did not prove the pack by themselves, once they can (§2.4). Where that fails the next exec only hashes again, as this one did.
 func (r *run) settle() {
 	if r.pack.Ripe() {
 		_ = r.p.Gate.Store.Restamp(r.pack.ID)

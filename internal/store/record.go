@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"hcpx/internal/jsondoc"
 	"hcpx/internal/pack"
 	"hcpx/internal/protocol"
 )
@@ -57,34 +56,20 @@ func (r record) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads it.
+// UnmarshalJSON reads it, as part of a journal.
 func (r *record) UnmarshalJSON(src []byte) error {
-	var v version
-	if err := json.Unmarshal(src, &v); err != nil {
-		return err
-	}
-	r.Meta = v.meta()
-	if v.Previous != nil {
-		m := v.Previous.meta()
-		r.Previous = &m
-	}
-	return nil
-}
-
-// Restamp takes young stamps again (§2.4).
-func (s *FS) Restamp(id string) error {
-	r, err := s.record(id)
+	read, err := decodeRecord("", src)
 	if err != nil {
 		return err
 	}
-	young := false
-	for _, stamps := range []map[string]protocol.FileStamp{r.Record.Stamps, r.Record.Dirs} {
-		for _, st := range stamps {
-			young = young || st.Young
-		}
-	}
-	if !young {
-		return nil
+	*r = *read
+	return nil
+}
+
+// Restamp takes the stamps again (§2.4).
+func (s *FS) Restamp(id string) error {
+	if _, err := s.record(id); err != nil {
+		return err
 	}
 	return s.change(func() error {
 		r, err := s.record(id)
@@ -149,26 +134,4 @@ func (s *FS) record(id string) (*record, error) {
 		return nil, err
 	}
 	return decodeRecord(path, src)
-}
-
-func decodeRecord(path string, src []byte) (*record, error) {
-	var r record
-	if err := json.Unmarshal(src, &r); err != nil {
-		d := &DamagedError{Path: path, Reason: "is not a pack's record: " + err.Error()}
-		d.Line, d.Column = jsondoc.Place(src, jsonOffset(err))
-		return nil, d
-	}
-	return &r, nil
-}
-
-func jsonOffset(err error) int {
-	var s *json.SyntaxError
-	var t *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &s):
-		return int(s.Offset)
-	case errors.As(err, &t):
-		return int(t.Offset)
-	}
-	return 0
 }
