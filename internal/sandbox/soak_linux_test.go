@@ -52,7 +52,7 @@ func watch(secret string) *guards {
 			}
 			for !g.stop.Load() {
 				g.look(secret)
-				runtime.Gosched()
+				time.Sleep(100 * time.Microsecond) // leaves the machine to the runs
 			}
 		})
 	}
