@@ -1,10 +1,16 @@
-// Package sandbox runs one command in its jail (§10). The contract below is what the pipeline knows;
-// linux.go keeps it with a locked thread that enters Landlock and seccomp, native.go is the explicit
-// opt-out of §10.3. Every kind passes sandboxtest. A rule that cannot be enforced here is refused with
-// sandbox_unavailable; nothing is ever run in a weaker way than the Spec says (§10.5).
+// Package sandbox runs one command in its jail (§10). This file is what the pipeline knows. On Linux a locked
+// thread gives up its rights for good and starts the command: seccomp (syscalls.go is the table, filter.go the
+// program), Landlock (landlock_linux.go), in that thread (thread_linux.go, launcher_linux.go, run_linux.go). What
+// Landlock does not see, modes, owners, times and attributes, is asked of the broker (broker*_linux.go). native.go
+// is the explicit opt-out of §10.3. Every kind passes sandboxtest. A rule that cannot be enforced here is refused
+// with sandbox_unavailable (kernel.go); nothing is ever run in a weaker way than the Spec says (§10.5).
+//
+// Not promised: bugs of the kernel; hard links that were in the jail before; existence of paths outside; code
+// that an allowed interpreter, or the ELF loader with a file of the jail, runs inside the same jail.
 //
 // Nouns: Spec (everything a child may have, complete before anything is prepared), Program (a recorded
-// absolute path), Box (one prepared run: private directory and launcher), Outcome, Report, Rule.
+// absolute path), Box (one prepared run: private directory and launcher), Outcome, Report, Rule; domain (the
+// proof that a thread is confined), launcher (that thread), grant (one Landlock rule), slot (a private directory).
 package sandbox
 
 import (
