@@ -40,7 +40,7 @@ type Command interface {
 // Call is what step 5 rendered: it is what confirm, plan and audit show and what runs.
 type Call struct {
 	Args  *jsondoc.Node // after defaults
-	Argv  []string      // wrap: argv[0] is the declared bin
+	Argv  []string      // wrap: argv[0] is the base name of the declared bin, as the child gets it
 	Stdin []byte        // wrap: nil = empty
 }
 
@@ -68,8 +68,6 @@ type Run struct {
 	Box sandbox.Box
 	// Sub runs one sub-call of a composite through the whole pipeline as the same Principal (§3.5).
 	Sub func(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result
-	// OutputCap is the most bytes that a result may have (§6.5).
-	OutputCap int
 }
 
 // Output is what a run gave. Value is nil when the command failed.

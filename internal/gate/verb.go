@@ -49,11 +49,15 @@ func (g *Gate) step(st *store.State, session string, v *Verb, step adapter.Step,
 		id = v.ID
 	}
 	inner, err := g.Pack(st, session, id)
-	var sub *Verb
+	at, sub := 2, (*Verb)(nil)
 	if err == nil {
+		at = 3
 		sub, err = g.resolve(st, session, inner, step.Verb, depth+1)
 	}
 	if err != nil {
+		if err.Step == 0 {
+			err.Step = at
+		}
 		if err.Code == protocol.CompositeEscalation {
 			return err
 		}
@@ -96,6 +100,9 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 	}
 	if unmet := slices.Concat(l.Manifest.Unmet, l.Policy.Unmet, cmd.Unmet); len(unmet) > 0 {
 		return nil, notExecutable("must_understand", fmt.Sprintf("%s/%s needs %q, which this runtime does not know.", l.ID, key, unmet[0]))
+	}
+	if l.Manifest.Binding.InjectFile {
+		return nil, notExecutable("binding", fmt.Sprintf("%s/%s wants its credential as a file, which this runtime does not make.", l.ID, key))
 	}
 	entry := l.Policy.Verb(key)
 	if entry == nil || entry.Operation == "" || entry.Land == "" {

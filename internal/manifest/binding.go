@@ -70,6 +70,7 @@ func (r reader) binding() {
 		source(at, b)
 	}
 	b.Inject = inject(at, r.m.Adapter)
+	b.InjectFile = at.Node.Get("inject").Get("file") != nil
 }
 
 // mode reads the one mode (§8.1).

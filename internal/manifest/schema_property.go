@@ -17,6 +17,7 @@ type Property struct {
 	Items       *Property   // of an array; nil when nothing is said
 	Props       []*Property // of an object
 	AllowDash   bool        // x-hcp-allow-dash (§3.3)
+	Secret      bool        // writeOnly, or of format password: not shown in the audit (§15.4)
 	Description string
 }
 
@@ -51,6 +52,8 @@ func property(p namedRule, required bool, level int) *Property {
 	if d := r.said("description"); d != nil && d.Kind == jsondoc.String {
 		out.Description = d.Text
 	}
+	format := r.said("format")
+	out.Secret = r.mark("writeOnly") || format != nil && format.Kind == jsondoc.String && format.Text == "password"
 	if level >= deepest {
 		return out
 	}

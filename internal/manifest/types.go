@@ -87,6 +87,9 @@ type Binding struct {
 	Hub    string        // keyring | local-credential | public | none; "" when absent
 	Source *jsondoc.Node // nil when absent
 	Inject []EnvVar      // inject.env, the value a template of {token}, {username}, {password}
+	// InjectFile: the pack also wants the credential as a file, which this build does not make; its commands
+	// are not executable, since none runs without what it needs (§8.4).
+	InjectFile bool
 }
 
 // Command is one entry of "verbs" (§3.2).

@@ -61,6 +61,25 @@ func (m *maskedBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error)
 			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(redacted))
 			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(redacted))
 		}
+		if out.Overflow { // cut at its end
+			out.Stdout = out.Stdout[:len(out.Stdout)-m.torn(func(form []byte, n int) bool { return bytes.HasSuffix(out.Stdout, form[:n]) })]
+		}
+		if out.StderrSize > int64(len(out.Stderr)) { // cut at its start
+			out.Stderr = out.Stderr[m.torn(func(form []byte, n int) bool { return bytes.HasPrefix(out.Stderr, form[len(form)-n:]) }):]
+		}
 	}
 	return out, err
+}
+
+// torn is the length of the longest piece of a secret that a cut left at the edge.
+func (m *maskedBox) torn(there func(form []byte, n int) bool) int {
+	longest := 0
+	for _, form := range m.forms {
+		for n := longest + 1; n < len(form); n++ {
+			if there(form, n) {
+				longest = n
+			}
+		}
+	}
+	return longest
 }

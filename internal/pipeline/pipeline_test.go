@@ -212,7 +212,7 @@ func TestHCP_1_4_1_ConfirmIsRequired(t *testing.T) {
 			r := newRig(t)
 			res := r.exec(envelope)
 			r.refused(res, protocol.ConfirmRequired, 6)
-			if res.Error.Details["message"] != "Move to b?" || fmt.Sprint(res.Error.Details["argv"]) != "[./bin/tool move -- b]" {
+			if res.Error.Details["message"] != "Move to b?" || fmt.Sprint(res.Error.Details["argv"]) != "[tool move -- b]" {
 				t.Errorf("details: %v", res.Error.Details)
 			}
 		})

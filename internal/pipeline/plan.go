@@ -54,30 +54,23 @@ func (r *run) plan() *jsondoc.Node {
 	return jsondoc.Obj(members...)
 }
 
+// worldPlan shows what the child may touch. Outside the sandbox (§10.3) that is whatever the user may, and it says so.
 func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
-	reads := slices.Clone(spec.Read)
-	for _, l := range spec.Links {
-		reads = append(reads, l.Target)
-	}
-	executes := []string{spec.Program.Path}
-	for _, u := range spec.Uses {
-		executes = append(executes, u.Path)
-	}
-	for _, d := range append(slices.Clone(spec.UseDirs), spec.Exec...) {
-		executes = append(executes, strings.TrimSuffix(d, "/")+"/")
-	}
-	isolation := "sandbox"
-	if spec.Native {
-		isolation = "native-local"
+	everything := stringsNode([]string{"/"})
+	reads, writes, executes := everything, everything, everything
+	network, isolation := object("mode", jsondoc.Str("full"), "hosts", stringsNode(nil)), "native-local"
+	if !spec.Native {
+		reads, writes, executes = stringsNode(readable(spec)), stringsNode(spec.Write), stringsNode(executable(spec))
+		network, isolation = object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts)), "sandbox"
 	}
 	l := spec.Limits
 	members := []jsondoc.Member{
 		{Key: "cwd", Value: jsondoc.Str(spec.Dir)},
 		{Key: "env", Value: stringsNode(r.envNames(spec))},
-		{Key: "reads", Value: stringsNode(reads)},
-		{Key: "writes", Value: stringsNode(spec.Write)},
-		{Key: "executes", Value: stringsNode(executes)},
-		{Key: "network", Value: object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts))},
+		{Key: "reads", Value: reads},
+		{Key: "writes", Value: writes},
+		{Key: "executes", Value: executes},
+		{Key: "network", Value: network},
 		{Key: "limits", Value: object("wall", jsondoc.Str(l.Wall.String()), "cpu", jsondoc.Str(l.CPU.String()),
 			"files", number(l.Files), "file_size", number(l.FileSize), "output", number(uint64(max(l.Output, 0))))},
 		{Key: "isolation", Value: jsondoc.Str(isolation)},
@@ -86,6 +79,25 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		members = append(members, jsondoc.Member{Key: "withheld", Value: stringsNode(r.world.Withheld)})
 	}
 	return members
+}
+
+func readable(spec *sandbox.Spec) []string {
+	reads := slices.Clone(spec.Read)
+	for _, l := range spec.Links {
+		reads = append(reads, l.Target)
+	}
+	return reads
+}
+
+func executable(spec *sandbox.Spec) []string {
+	executes := []string{spec.Program.Path}
+	for _, u := range spec.Uses {
+		executes = append(executes, u.Path)
+	}
+	for _, d := range append(slices.Clone(spec.UseDirs), spec.Exec...) {
+		executes = append(executes, strings.TrimSuffix(d, "/")+"/")
+	}
+	return executes
 }
 
 // envNames are the names of the child's environment: what every command gets, the manifest's, and those

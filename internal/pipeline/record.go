@@ -9,6 +9,7 @@ import (
 	"hcpx/internal/adapter"
 	"hcpx/internal/audit"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 )
 
@@ -42,7 +43,7 @@ func (r *run) denied(err *protocol.Error) protocol.Result {
 // intend writes the intent, on disk before a write runs; if it can't be written, nothing runs (§6.3).
 func (r *run) intend() *protocol.Error {
 	e := r.entry(audit.Intent)
-	e.Args = redactArgs(r.args, r.verb.Command.ArgsNode)
+	e.Args = r.openArgs()
 	e.Confirm = r.confirm.by
 	sum := sha256.Sum256(r.plan().Append(nil))
 	e.PlanHash = hex.EncodeToString(sum[:])
@@ -85,21 +86,41 @@ func (r *run) unrecorded(fault error, what string, step int) *protocol.Error {
 	return e
 }
 
-// redactArgs hides the arguments that the schema marks writeOnly or as a password.
-func redactArgs(args, schema *jsondoc.Node) json.RawMessage {
-	if args == nil {
-		return nil
+// openArgs are the arguments without those that the schema marks writeOnly or as a password, however deep.
+func (r *run) openArgs() json.RawMessage {
+	schema, err := r.verb.Command.Args()
+	if err != nil {
+		return nil // step 5 has refused it
 	}
-	for _, m := range args.Members {
-		p := schema.Get("properties").Get(m.Key)
-		if says(p.Get("writeOnly"), "true") || says(p.Get("format"), "password") {
-			args = args.With(m.Key, jsondoc.Str(redacted))
-		}
-	}
-	return raw(args)
+	return raw(hide(r.args, schema.Properties()))
 }
 
-func says(n *jsondoc.Node, text string) bool { return n != nil && n.Text == text }
+func hide(v *jsondoc.Node, props []*manifest.Property) *jsondoc.Node {
+	if v.Kind != jsondoc.Object {
+		return v
+	}
+	for _, p := range props {
+		if member := v.Get(p.Name); member != nil {
+			v = v.With(p.Name, hidden(member, p))
+		}
+	}
+	return v
+}
+
+func hidden(v *jsondoc.Node, p *manifest.Property) *jsondoc.Node {
+	switch {
+	case p.Secret:
+		return jsondoc.Str(redacted)
+	case v.Kind == jsondoc.Array && p.Items != nil:
+		items := make([]*jsondoc.Node, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = hidden(item, p.Items)
+		}
+		return jsondoc.Arr(items...)
+	default:
+		return hide(v, p.Props)
+	}
+}
 
 // marshal writes a report of our own types, which always can be written.
 func marshal(v any) json.RawMessage {

@@ -73,14 +73,18 @@ func (m *mints) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *pr
 	return m.Hub.Mint(b, s)
 }
 
-// brokenAudit fails from the n-th entry on.
+// logbook keeps entries and fails from the n-th entry on.
 type logbook struct {
 	entries []audit.Entry
 	durable []bool
 	failAt  int // 1-based; 0 = never
+	panicAt int
 }
 
 func (l *logbook) Append(e audit.Entry, durable bool) error {
+	if l.panicAt == len(l.entries)+1 {
+		panic("the audit broke")
+	}
 	if l.failAt > 0 && len(l.entries)+1 >= l.failAt {
 		return errors.New("no space left on device")
 	}

@@ -115,6 +115,10 @@ func (r *run) recovered(res *protocol.Result) {
 	err.Step = r.step
 	if r.ran {
 		err = err.With("ran", true)
+	}
+	*res = protocol.Denied(r.req.PackID, r.req.VerbKey, err)
+	defer func() { _ = recover() }() // the audit broke too: the answer above stands
+	if r.ran {
 		*res = r.finish(nil, err)
 		return
 	}

@@ -16,9 +16,9 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 	if r.ctx.Err() != nil {
 		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it started.")
 	}
-	run := &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub, OutputCap: r.p.OutputCap}
-	if r.box != nil {
-		return r.verb.Adapter.Run(r.ctx, run) // the box keeps the limits
+	run := &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub}
+	if r.world.Spec != nil {
+		return r.verb.Adapter.Run(r.ctx, run) // the sandbox keeps the limits
 	}
 	limit := r.verb.Command.Timeout
 	ctx, cancel := context.WithTimeout(r.ctx, limit)

@@ -1,17 +1,17 @@
 package pipeline
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"hcpx/internal/adapter"
-	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
 // finish is step 10: validate, redact, record, and the one envelope (§6.2). An outcome that cannot be
 // recorded is internal with details.ran, never a success.
 func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
-	var value *jsondoc.Node
+	var value json.RawMessage
 	if err == nil {
 		r.step = 10
 		value, err = r.result(out)
@@ -22,6 +22,7 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 			err.Step = steps[0]
 		}
 	}
+	r.discreet(err)
 	if fault := r.record(out, err); fault != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, fault)
 	}
@@ -29,7 +30,7 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 	if err != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
 	}
-	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(value)}
+	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: value}
 }
 
 // settle renews stamps that did not prove the pack by themselves, once they can (§2.4). Where that fails the next exec only hashes again, as this one did.
@@ -39,8 +40,9 @@ func (r *run) settle() {
 	}
 }
 
-// result holds the value against the declared schema, then replaces what the policy redacts (§4.6).
-func (r *run) result(out *adapter.Output) (*jsondoc.Node, *protocol.Error) {
+// result holds the value against the declared schema, then replaces what the policy redacts (§4.6). What did
+// not come through a sandbox, whose cap it passed, is held against the cap here (§6.5).
+func (r *run) result(out *adapter.Output) (json.RawMessage, *protocol.Error) {
 	if out == nil || out.Value == nil {
 		return nil, protocol.Fail(protocol.InternalError, "The command gave no result and no reason.")
 	}
@@ -54,5 +56,22 @@ func (r *run) result(out *adapter.Output) (*jsondoc.Node, *protocol.Error) {
 				With("violations", bad)
 		}
 	}
-	return r.verb.Entry.RedactResult(out.Value), nil
+	text := raw(r.verb.Entry.RedactResult(out.Value))
+	if r.world.Spec == nil && len(text) > r.p.OutputCap {
+		return nil, protocol.Fail(protocol.OutputTooLarge, fmt.Sprintf("The result of %s/%s is larger than %d bytes.", r.pack.ID, r.verb.Command.Key, r.p.OutputCap))
+	}
+	return text, nil
+}
+
+// discreet takes out of an error what the policy redacts in a result (§4.6): raw output, and messages that may
+// repeat a value.
+func (r *run) discreet(err *protocol.Error) {
+	if err == nil || r.verb == nil || len(r.verb.Entry.Redact) == 0 {
+		return
+	}
+	delete(err.Details, "stdout_tail")
+	if err.Code == protocol.InvalidResult {
+		err.Message = fmt.Sprintf("The result of %s/%s is not what it declares.", r.pack.ID, r.verb.Command.Key)
+		err.Details = nil
+	}
 }

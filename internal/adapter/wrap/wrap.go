@@ -15,6 +15,7 @@ package wrap
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strconv"
 
@@ -134,7 +135,7 @@ func (c *command) Steps() []adapter.Step { return nil }
 // Render makes argv and stdin, once (§6.4).
 func (c *command) Render(args *jsondoc.Node) (*adapter.Call, []protocol.Violation) {
 	r := renderer{args: args, argv: make([]string, 1, len(c.argv)+4)}
-	r.argv[0] = c.block.Bin
+	r.argv[0] = path.Base(c.block.Bin) // as the child gets it
 	if c.passThrough {
 		r.passThrough(c.block)
 	} else {

@@ -1,0 +1,126 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hcpx/internal/binding"
+	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
+	"hcpx/internal/store"
+)
+
+// §4.6: what the policy redacts in a result does not leave by an error's output either.
+func Test_4_6_RedactedValuesLeaveByNoError(t *testing.T) {
+	for name, out := range map[string]sandbox.Outcome{
+		"failed":  {Exit: 1, Stdout: []byte(`{"secret":"hush"}`)},
+		"timeout": {Exit: -1, TimedOut: true, Stdout: []byte(`{"secret":"hush"}`)},
+		"no json": {Stdout: []byte(`{"secret":"hush"`)},
+	} {
+		r := newRig(t)
+		r.box.outcome = out
+		res := r.exec(show)
+		text, err := json.Marshal(res)
+		if err != nil || res.OK || strings.Contains(string(text), "hush") {
+			t.Errorf("%s: %s %v", name, text, err)
+		}
+		if log, err := json.Marshal(r.log.entries); err != nil || strings.Contains(string(log), "hush") {
+			t.Errorf("%s: the audit has it: %s %v", name, log, err)
+		}
+	}
+}
+
+// §8.4: minted values are masked before anything is cut; what the sandbox's own caps cut leaves no piece.
+func Test_8_4_NoPieceOfASecretAtACut(t *testing.T) {
+	secret := binding.MockCredential
+	for n := 1; n < len(secret); n++ {
+		r := newRig(t)
+		r.box.outcome = sandbox.Outcome{Exit: -1, Overflow: true, Stdout: []byte("out " + secret[:n]), Stderr: []byte(secret[n:] + " err"), StderrSize: 1 << 20}
+		res := r.exec(show)
+		for _, tail := range []string{"stdout_tail", "stderr_tail"} {
+			if text := fmt.Sprint(res.Error.Details[tail]); strings.Contains(text, secret[:n]) || n < len(secret)-1 && strings.HasPrefix(text, secret[n:]) {
+				t.Fatalf("%s after %d bytes: %q", tail, n, text)
+			}
+		}
+	}
+}
+
+// §15.4: arguments that the schema hides are not in the audit, however deep and through whatever reference.
+func Test_15_4_HiddenArgumentsAtAnyDepth(t *testing.T) {
+	const m = `{"hcp":{"version":"1.1"},"id":"deep","version":"1.0.0","summary":"Deep.","adapter":"wrap","wrap":{"bin":"./bin/tool"},
+"verbs":{"go":{"summary":"Go","argv":["{a|json}"],"args":{"type":"object","$defs":{"pin":{"type":"string","writeOnly":true}},"properties":{
+"a":{"type":"object","properties":{"pin":{"$ref":"#/$defs/pin"},"list":{"type":"array","items":{"type":"object","properties":{"word":{"type":"string","format":"password"},"open":{"type":"string"}}}}}}}}}}}`
+	r := newRig(t)
+	r.install("deep", m, `{"surface_id":"deep","verbs":{"go":{"operation":"read","privacy":{"land":"personal"}}}}`)
+	r.activate("deep", false)
+	if res := r.exec(`{"pack_id":"deep","verb_key":"go","args":{"a":{"pin":"hush","list":[{"word":"hush","open":"seen"}]}}}`); !res.OK {
+		t.Fatal(res.Error)
+	}
+	if args := string(r.log.entries[0].Args); args != `{"a":{"pin":"[redacted]","list":[{"word":"[redacted]","open":"seen"}]}}` {
+		t.Error(args)
+	}
+}
+
+// §8.4: no command runs without a credential that its pack declares: one wanted as a file is not made here.
+func Test_8_4_InjectionThatIsNotMadeIsNotExecutable(t *testing.T) {
+	r := newRig(t)
+	r.install("filed", strings.Replace(strings.Replace(toolManifest, `"id":"tool"`, `"id":"filed"`, 1), `"inject":{`, `"inject":{"file":{"path":"token"},`, 1),
+		strings.Replace(toolPolicy, `"surface_id":"tool"`, `"surface_id":"filed"`, 1))
+	r.activate("filed", true)
+	r.refused(r.exec(`{"pack_id":"filed","verb_key":"show","args":{"name":"a"}}`), protocol.NotExecutable, 3)
+}
+
+// §2.6: must_understand asks for what this build honours, not for what it merely knows the shape of.
+func Test_2_6_UnbuiltMembersAreNotUnderstood(t *testing.T) {
+	for _, name := range []string{"preview", "protected"} {
+		r := newRig(t)
+		r.install("strict", strings.Replace(toolManifest, `"id":"tool"`, `"id":"strict"`, 1),
+			strings.Replace(toolPolicy, `{"surface_id":"tool",`, `{"surface_id":"strict","must_understand":["`+name+`"],`, 1))
+		r.activate("strict", true)
+		r.refused(r.exec(`{"pack_id":"strict","verb_key":"show","args":{"name":"a"}}`), protocol.NotExecutable, 3)
+	}
+}
+
+// §6.5: a result that no sandbox capped is held against the cap here.
+func Test_6_5_CompositeResultIsCapped(t *testing.T) {
+	const m = `{"hcp":{"version":"1.1"},"id":"big","version":"1.0.0","summary":"Big.","adapter":"composite",
+"verbs":{"go":{"summary":"Go","steps":[{"id":"x","value":"[range(200)]"}],"output":".steps.x"}}}`
+	r := newRig(t)
+	r.p.OutputCap = 100
+	r.install("big", m, `{"surface_id":"big","verbs":{"go":{"operation":"read","privacy":{"land":"personal"}}}}`)
+	r.activate("big", false)
+	r.refused(r.exec(`{"pack_id":"big","verb_key":"go"}`), protocol.OutputTooLarge, 9)
+}
+
+// §10.3: a plan of native-local says what the child may do: whatever the user may.
+func Test_10_3_NativePlanIsHonest(t *testing.T) {
+	r := newRig(t)
+	r.install("free", strings.Replace(strings.Replace(toolManifest, `"id":"tool"`, `"id":"free"`, 1), `"bin":"./bin/tool"`, `"bin":"./bin/tool","isolation":"native-local"`, 1),
+		strings.Replace(toolPolicy, `"surface_id":"tool"`, `"surface_id":"free"`, 1))
+	r.activate("free", true)
+	if err := r.store.Update(func(st *store.State) error { st.Native = []string{"free"}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	var plan struct {
+		Reads, Writes, Executes []string
+		Network                 struct{ Mode string }
+		Isolation               string
+	}
+	res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"free","verb_key":"show","args":{"name":"a"}}`))
+	if err := json.Unmarshal(res.Result, &plan); err != nil || fmt.Sprint(plan) != "{[/] [/] [/] {full} native-local}" {
+		t.Errorf("%s %v %v", res.Result, res.Error, err)
+	}
+}
+
+// §6.3: an audit that breaks while a panic is answered changes nothing of the answer.
+func Test_6_3_SecondPanicFailsClosedToo(t *testing.T) {
+	r := newRig(t)
+	r.box.panics, r.log.panicAt = true, 2
+	res := r.exec(show)
+	if res.OK || res.Error == nil || res.Error.Code != protocol.InternalError || res.Error.Step != 9 {
+		t.Errorf("%+v", res.Error)
+	}
+}
