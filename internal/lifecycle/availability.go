@@ -12,7 +12,7 @@ import (
 	"hcpx/internal/store"
 )
 
-// The statuses of a pack (HCP-11.2-3), one of which is reported: the highest stage that it reached.
+// The statuses of a pack (HCP-11.2-2a), one of which is reported: the highest stage that it reached.
 const (
 	StatusAvailable   = "available"
 	StatusInstalled   = "installed"
@@ -97,7 +97,7 @@ func (a available) absent(out PackAvailability) PackAvailability {
 	return out
 }
 
-// status is the highest stage reached (HCP-11.2-3), or unavailable when nothing runs and something is
+// status is the highest stage reached (HCP-11.2-2a), or unavailable when nothing runs and something is
 // broken rather than not allowed.
 func (a available) status(p PackAvailability, broken string) (status, reason string) {
 	switch {
@@ -113,7 +113,7 @@ func (a available) status(p PackAvailability, broken string) (status, reason str
 	return StatusInstalled, ""
 }
 
-// command is one command (HCP-11.2-2); broken names what no grant or allowance would mend.
+// command is one command (§11.2: executable is per command); broken names what no grant or allowance would mend.
 func (a available) command(l *gate.Loaded, c *manifest.Command) (out CommandAvailability, broken string) {
 	out.Needs = []string{}
 	e := l.Policy.Verb(c.Key)

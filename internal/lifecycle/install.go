@@ -135,7 +135,7 @@ func closeAll(sources []*source) {
 	}
 }
 
-// lintAll is HCP-11.1-2 and HCP-11.1-2b: lint is never skipped, and a pack that fails it is not
+// lintAll is HCP-11.1-2a and HCP-11.1-2b: lint is never skipped, and a pack that fails it is not
 // installed, nor is any other of the call.
 func (in *installing) lintAll(sources []*source) ([]protocol.Issue, *protocol.Error) {
 	issues := in.lintSources(sources)

@@ -18,7 +18,7 @@ import (
 	"hcpx/internal/protocol"
 )
 
-func TestHCP_11_1_2_LintIsNeverSkipped(t *testing.T) {
+func TestHCP_11_1_2a_LintIsNeverSkippedAndHCP_11_1_2b_NoPackWithErrors(t *testing.T) {
 	w := newWorld(t)
 	good := w.pack("notes")
 	bad := w.pack("broken", `"show": { "operation": "read"`, `"show": { "operation": "read", "confirm": true`)

@@ -55,7 +55,7 @@ func plainReason(err error) string {
 	return err.Error()
 }
 
-// lintSources is the lint of install (HCP-11.1-2): never skipped, all sources before any is installed,
+// lintSources is the lint of install (HCP-11.1-2a): never skipped, all sources before any is installed,
 // and against the packs that the store has.
 func (l *Lifecycle) lintSources(sources []*source) []protocol.Issue {
 	var list []lint.Source

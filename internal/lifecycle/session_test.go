@@ -120,7 +120,7 @@ func (w *world) available(s protocol.Session, id string) PackAvailability {
 	return view.Packs[0]
 }
 
-func TestHCP_11_2_FourFlagsThroughTheLifecycle(t *testing.T) {
+func TestHCP_11_2_0_FourFlagsThroughTheLifecycle(t *testing.T) {
 	w := newWorld(t)
 	w.Shipped = os.DirFS(filepath.Dir(w.pack("memos")))
 	agent := as("agent:claude-code")
@@ -165,7 +165,7 @@ func TestHCP_11_2_FourFlagsThroughTheLifecycle(t *testing.T) {
 	}
 }
 
-func TestHCP_11_2_3_BrokenPacksAreUnavailable(t *testing.T) {
+func TestHCP_11_2_2a_BrokenPacksAreUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.ready("notes")
 	if err := os.Remove(filepath.Join(w.bin, "tool")); err != nil {
@@ -184,7 +184,7 @@ func TestHCP_11_2_3_BrokenPacksAreUnavailable(t *testing.T) {
 	}
 }
 
-func TestHCP_11_2_4_SenseOnlyIsValidAndNeverExecutable(t *testing.T) {
+func TestHCP_11_2_3_SenseOnlyIsValidAndNeverExecutable(t *testing.T) {
 	w := newWorld(t)
 	dir := filepath.Join(t.TempDir(), "herald")
 	write(t, filepath.Join(dir, "surface.json"), `{ "hcp": { "version": "1.1" }, "id": "herald", "version": "1.0.0", "summary": "Says what changed.", "adapter": "sense_only",
@@ -192,7 +192,7 @@ func TestHCP_11_2_4_SenseOnlyIsValidAndNeverExecutable(t *testing.T) {
 	write(t, filepath.Join(dir, "policy.json"), `{ "surface_id": "herald", "triggers": { "posted": { "operation": "read", "privacy": { "land": "personal" } } } }`, 0o644)
 	write(t, filepath.Join(dir, "HARNESS.md"), "# Herald\n\nSays what changed.\n", 0o644)
 	if view, err := w.Install(ada, []string{dir}, InstallOptions{}); err != nil {
-		t.Skipf("the pack of this test does not fit the schema of triggers: %v %v", err, view)
+		t.Fatalf("%v %+v", err, view)
 	}
 	if _, err := w.Activate(ada, []string{"herald"}); err != nil {
 		t.Fatal(err)

@@ -145,7 +145,7 @@ type CommandAvailability struct {
 	Network    string             `json:"network,omitempty"`
 }
 
-// SenseAvailability is one trigger, reported apart from Execute (HCP-11.2-4).
+// SenseAvailability is one trigger, reported apart from Execute (HCP-11.2-3).
 type SenseAvailability struct {
 	Enabled bool `json:"enabled"`
 }

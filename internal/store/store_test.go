@@ -8,12 +8,14 @@ import (
 	"hcpx/internal/store/storetest"
 )
 
-func Test_11_3_FS(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store {
-		return store.OpenFS(t.TempDir()+"/home", store.Options{Now: time.Now})
-	})
+// Any kind of store will do.
+func TestHCP_11_3_1_OnDisk(t *testing.T) { storetest.Run(t, onDisk) }
+
+// What the stages rest on means the same in another kind: one suite for both.
+func TestHCP_11_3_2_InMemoryTheSame(t *testing.T) { storetest.Run(t, inMemory) }
+
+func onDisk(t *testing.T) store.Store {
+	return store.OpenFS(t.TempDir()+"/home", store.Options{Now: time.Now})
 }
 
-func Test_11_3_Memory(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return store.NewMemory(t.TempDir()) })
-}
+func inMemory(t *testing.T) store.Store { return store.NewMemory(t.TempDir()) }
