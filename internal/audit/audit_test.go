@@ -287,8 +287,10 @@ func Test_15_4_OneKeyUnderARace(t *testing.T) {
 			key, err := makeKey(path)
 			if err != nil {
 				t.Error(err)
+				keys <- ""
+				return
 			}
-			keys <- string(key)
+			keys <- string(key.seed)
 		}()
 	}
 	seen := map[string]bool{}

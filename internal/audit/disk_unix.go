@@ -20,6 +20,34 @@ func lock(f *os.File, how int) error {
 	}
 }
 
+// openFile opens a regular file. Unlike os.OpenFile it does not offer it to the poller, which takes no
+// regular files: five system calls less at each open.
+func openFile(path string, flag int, perm uint32) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, flag|syscall.O_CLOEXEC, perm)
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
+// readStart reads the first bytes of a short file, at most limit, by one call.
+func readStart(f *os.File, limit int) ([]byte, error) {
+	text := make([]byte, limit)
+	for {
+		n, err := syscall.Pread(int(f.Fd()), text, 0)
+		if err == nil {
+			return text[:n], nil
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
+		}
+	}
+}
+
 const (
 	exclusive = syscall.LOCK_EX
 	shared    = syscall.LOCK_SH

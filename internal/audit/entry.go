@@ -1,8 +1,9 @@
 // Package audit keeps the hash-chained record of §15.4: append-only NDJSON segments, each entry with the
-// hash of the one before, and a signed head kept apart. A run has two entries, intent and outcome, linked
-// by id; a denial one; a state-changing command one; reading ones none.
+// hash of the one before, and a head kept apart: under a MAC at every entry, signed when it is synced and
+// when it is shown. A run has two entries, intent and outcome, linked by id; a denial one; a state-changing
+// command one; reading ones none.
 //
-// Nouns: Entry, Head (the signed end of the chain), Segment (one file), Report (what Verify found).
+// Nouns: Entry, Head (the end of the chain), Segment (one file), Report (what Verify found).
 // Order of an append, under the lock of audit/head: one write(2) of the entry, fsync if durable, the head
 // over it. So a crash leaves at most an entry beyond the head, or a torn last line: the first is taken in
 // by the next append, which says so; after the second a new segment begins with a break entry that names

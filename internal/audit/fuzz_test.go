@@ -56,3 +56,13 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
+
+func FuzzHead(f *testing.F) {
+	f.Add([]byte(headTitle + "\n1 a 1 2 3 t\n1 a 1 2 3 t c2ln\n   "))
+	f.Add([]byte(headTitle + "\n2 a 1 2 3 t\n1 b 1 2 3 t \n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if s, ok := parseSealed(body); ok && !bytes.Equal(s.body(), bytes.TrimRight(body, " ")) {
+			t.Errorf("%q was read as %+v", body, s)
+		}
+	})
+}

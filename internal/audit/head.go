@@ -2,24 +2,32 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
-	"encoding/json"
+	"crypto/hmac"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
-// headSize is the fixed length of audit/head: one write within one sector replaces all of it.
-const headSize = 512
+// headSize is the fixed length of audit/head: one write within one sector replaces all of it. Its last
+// line is the MAC of all before it.
+const (
+	headSize  = 512
+	macAt     = headSize - macLength - 1
+	macLength = 44 // 32 bytes in base64
+	headTitle = "hcpx audit head 2"
+)
 
 // zeroHash is the hash before the first entry.
 var zeroHash = strings.Repeat("0", 64)
 
-// Head is the signed end of the chain (§15.4), kept apart in audit/head.
+// Head is an end of the chain (§15.4). It is signed where it was synced, and whenever it is shown.
 type Head struct {
 	Seq     uint64 `json:"seq"`     // of the last entry
 	Hash    string `json:"hash"`    // of the last entry
@@ -31,49 +39,107 @@ type Head struct {
 	Sig     []byte `json:"sig"`
 }
 
-// ErrHead: audit/head is missing, or not what the key signed.
+// ErrHead: audit/head is missing, or was not made with the key.
 var ErrHead = errors.New("the audit head is missing or its signature is not valid")
 
+// message is what the signature of a head covers.
 func (h Head) message() []byte {
 	return fmt.Appendf(nil, "hcpx audit head 1\n%d\n%s\n%d\n%d\n%d\n%s\n", h.Seq, h.Hash, h.Segment, h.Size, h.Synced, h.Time)
 }
 
-// encodeHead signs a head and fills it up to headSize.
-func encodeHead(h Head, key ed25519.PrivateKey) ([]byte, error) {
-	h.Key = key[ed25519.SeedSize:]
-	h.Sig = ed25519.Sign(key, h.message())
-	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
+func (h Head) appendTo(dst []byte) []byte {
+	dst = strconv.AppendUint(dst, h.Seq, 10)
+	dst = append(append(dst, ' '), h.Hash...)
+	dst = strconv.AppendInt(append(dst, ' '), int64(h.Segment), 10)
+	dst = strconv.AppendInt(append(dst, ' '), h.Size, 10)
+	dst = strconv.AppendUint(append(dst, ' '), h.Synced, 10)
+	return append(append(dst, ' '), h.Time...)
+}
+
+func headOf(f []string) (Head, error) {
+	seq, err1 := strconv.ParseUint(f[0], 10, 64)
+	segment, err2 := strconv.Atoi(f[2])
+	size, err3 := strconv.ParseInt(f[3], 10, 64)
+	synced, err4 := strconv.ParseUint(f[4], 10, 64)
+	h := Head{Seq: seq, Hash: f[1], Segment: segment, Size: size, Synced: synced, Time: f[5]}
+	return h, cmp.Or(err1, err2, err3, err4)
+}
+
+// sealed is what audit/head holds: where the chain ends, and the last end that was synced, which is
+// signed. A MAC covers both, so that an append that syncs nothing needs no signature (decision 0004).
+type sealed struct{ now, signed Head }
+
+func (s sealed) body() []byte {
+	b := append(make([]byte, 0, headSize), headTitle+"\n"...)
+	b = append(s.now.appendTo(b), '\n')
+	b = append(s.signed.appendTo(b), ' ')
+	return append(base64.StdEncoding.AppendEncode(b, s.signed.Sig), '\n')
+}
+
+// parseSealed reads only what body writes.
+func parseSealed(body []byte) (s sealed, ok bool) {
+	body = bytes.TrimRight(body, " ")
+	f := strings.Fields(strings.TrimPrefix(string(body), headTitle))
+	if len(f) != 13 {
+		return sealed{}, false
 	}
-	if len(text) >= headSize {
+	var err1, err2, err3 error
+	s.now, err1 = headOf(f[:6])
+	s.signed, err2 = headOf(f[6:12])
+	s.signed.Sig, err3 = base64.StdEncoding.DecodeString(f[12])
+	ok = cmp.Or(err1, err2, err3) == nil && bytes.Equal(s.body(), body) && s.signed.Seq <= s.now.Seq &&
+		(s.signed.Seq < s.now.Seq || s.signed.Hash == s.now.Hash)
+	return s, ok
+}
+
+// seal fills a head up to its MAC.
+func (s sealed) seal(k *key) ([]byte, error) {
+	text := s.body()
+	if len(text) > macAt {
 		return nil, errors.New("the audit head is too long")
 	}
-	text = append(text, bytes.Repeat([]byte{' '}, headSize-len(text))...)
-	text[headSize-1] = '\n'
-	return text, nil
+	for len(text) < macAt {
+		text = append(text, ' ')
+	}
+	return append(base64.StdEncoding.AppendEncode(text, k.mac(text)), '\n'), nil
 }
 
-// decodeHead checks the signature with the key's own public half; the one in the file is only shown.
-func decodeHead(text []byte, key ed25519.PrivateKey) (Head, error) {
-	var h Head
-	if len(text) != headSize || json.Unmarshal(text, &h) != nil {
-		return Head{}, ErrHead
+// unseal checks the MAC, which is all that an append needs to trust the head before it.
+func unseal(text []byte, k *key) (sealed, error) {
+	if len(text) == headSize && text[headSize-1] == '\n' {
+		mac := base64.StdEncoding.AppendEncode(nil, k.mac(text[:macAt]))
+		if hmac.Equal(mac, text[macAt:headSize-1]) {
+			if s, ok := parseSealed(text[:macAt]); ok {
+				return s, nil
+			}
+		}
 	}
-	public, ok := key.Public().(ed25519.PublicKey)
-	if !ok || !ed25519.Verify(public, h.message(), h.Sig) {
-		return Head{}, ErrHead
-	}
-	return h, nil
+	return sealed{}, cmp.Or(k.check(), ErrHead) // with a damaged key no head fits
 }
 
-// ReadHead reads and checks the head, as `hcpx audit head` shows it for an anchor outside.
+// inspect checks a head as readers do, the MAC and the signature, and signs where the chain ends now.
+func inspect(text []byte, k *key) (sealed, error) {
+	s, err := unseal(text, k)
+	if err != nil {
+		return sealed{}, err
+	}
+	if s.now, err = k.sign(s.now); err != nil {
+		return sealed{}, err
+	}
+	if !ed25519.Verify(k.public, s.signed.message(), s.signed.Sig) {
+		return sealed{}, ErrHead
+	}
+	return s, nil
+}
+
+// ReadHead reads and checks the head and signs it as it is now, as `hcpx audit head` shows it for an
+// anchor outside. It writes nothing.
 func ReadHead(cfg Config) (Head, error) {
-	key, err := readKey(cfg.KeyPath)
+	k, err := readKey(cfg.KeyPath)
 	if err != nil {
 		return Head{}, err
 	}
-	f, err := os.Open(filepath.Join(cfg.Dir, "head"))
+	f, err := openFile(filepath.Join(cfg.Dir, "head"), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Head{}, ErrHead
 	}
@@ -84,19 +150,10 @@ func ReadHead(cfg Config) (Head, error) {
 	if err := lock(f, shared); err != nil {
 		return Head{}, err
 	}
-	text, err := readAll(f)
+	text, err := readStart(f, headSize+1)
 	if err != nil {
 		return Head{}, err
 	}
-	return decodeHead(text, key)
-}
-
-// readAll reads a head file, at most a little more than a head.
-func readAll(f *os.File) ([]byte, error) {
-	text := make([]byte, headSize+1)
-	n, err := f.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return text[:n], nil
+	s, err := inspect(text, k)
+	return s.now, err
 }

@@ -3,6 +3,8 @@ package audit
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,15 +13,62 @@ import (
 	"path/filepath"
 )
 
-// keyPrefix begins the key file; what follows is the private key in base64.
+// keyPrefix begins the key file; what follows is the private key in base64: seed and public key.
 const keyPrefix = "hcpx-audit-ed25519 "
 
 // ErrNoKey: there is no key file, so no head can be checked.
 var ErrNoKey = errors.New("the audit key does not exist")
 
+// key is the key file as read. Ed25519 builds large tables at its first use in a process, so private is
+// made when something is signed, and not before.
+type key struct {
+	path    string
+	seed    []byte
+	public  ed25519.PublicKey
+	private ed25519.PrivateKey
+	macKey  []byte
+}
+
+// newKey derives the key of the MAC from both halves: with a damaged one, no head fits.
+func newKey(path string, pair []byte) *key {
+	k := &key{path: path, seed: pair[:ed25519.SeedSize], public: pair[ed25519.SeedSize:]}
+	k.macKey = hash256(k.seed, append([]byte("hcpx audit head mac\n"), k.public...))
+	return k
+}
+
+func hash256(secret, text []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write(text)
+	return h.Sum(nil)
+}
+
+func (k *key) mac(text []byte) []byte { return hash256(k.macKey, text) }
+
+// check makes the private key and says whether the public one belongs to it.
+func (k *key) check() error {
+	if k.private == nil {
+		private := ed25519.NewKeyFromSeed(k.seed)
+		if !bytes.Equal(private[ed25519.SeedSize:], k.public) {
+			return damaged(k.path)
+		}
+		k.private = private
+	}
+	return nil
+}
+
+func (k *key) sign(h Head) (Head, error) {
+	if err := k.check(); err != nil {
+		return Head{}, err
+	}
+	h.Key, h.Sig = k.public, ed25519.Sign(k.private, h.message())
+	return h, nil
+}
+
+func damaged(path string) error { return fmt.Errorf("the audit key %s is damaged", path) }
+
 // readKey reads the key (§15.4). One that others can read proves nothing, so it is refused.
-func readKey(path string) (ed25519.PrivateKey, error) {
-	f, err := os.Open(path)
+func readKey(path string) (*key, error) {
+	f, err := openFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoKey
 	}
@@ -34,25 +83,24 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("the audit key %s can be read by other users; chmod 600 it, or remove it and have a new one made", path)
 	}
-	text := make([]byte, 256)
-	n, err := f.Read(text)
+	text, err := readStart(f, 256)
 	if err != nil {
 		return nil, fmt.Errorf("the audit key %s cannot be read: %w", path, err)
 	}
-	body, ok := bytes.CutPrefix(bytes.TrimSpace(text[:n]), []byte(keyPrefix))
-	key, err := base64.StdEncoding.DecodeString(string(body))
-	if !ok || err != nil || len(key) != ed25519.PrivateKeySize || !bytes.Equal(ed25519.NewKeyFromSeed(key[:ed25519.SeedSize]), key) {
-		return nil, fmt.Errorf("the audit key %s is damaged", path)
+	body, ok := bytes.CutPrefix(bytes.TrimSpace(text), []byte(keyPrefix))
+	pair, err := base64.StdEncoding.DecodeString(string(body))
+	if !ok || err != nil || len(pair) != ed25519.PrivateKeySize {
+		return nil, damaged(path)
 	}
-	return key, nil
+	return newKey(path, pair), nil
 }
 
 // makeKey makes the key on first need. Of several processes one wins: the file appears whole under its
 // name by a link, and everyone reads that.
-func makeKey(path string) (ed25519.PrivateKey, error) {
-	key, err := readKey(path)
+func makeKey(path string) (*key, error) {
+	k, err := readKey(path)
 	if !errors.Is(err, ErrNoKey) {
-		return key, err
+		return k, err
 	}
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, err

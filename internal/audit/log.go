@@ -2,10 +2,9 @@ package audit
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,12 +29,30 @@ type Config struct {
 type FileLog struct {
 	cfg   Config
 	mu    sync.Mutex
-	key   ed25519.PrivateKey
-	head  *os.File // audit/head, whose lock is the lock of the audit
-	seg   *os.File // the segment written last
+	key   *key
+	head  opened // audit/head, whose lock is the lock of the audit
+	seg   opened // the segment written last
 	segNo int
 	known []byte // the head's bytes as last checked or written by this process
-	last  Head   // what they say
+	last  sealed // what they say
+}
+
+// opened is an open file and which file that was.
+type opened struct {
+	*os.File
+	info fs.FileInfo
+}
+
+func open(path string, flag int) (opened, error) {
+	f, err := openFile(path, flag|os.O_CREATE, 0o600)
+	if err != nil {
+		return opened{}, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return opened{}, errors.Join(err, f.Close())
+	}
+	return opened{f, info}, nil
 }
 
 var _ Log = (*FileLog)(nil)
@@ -56,23 +73,24 @@ func (l *FileLog) Close() error {
 }
 
 func (l *FileLog) closeHead() (err error) {
-	if l.head != nil {
+	if l.head.File != nil {
 		err = l.head.Close()
 	}
-	l.head, l.known = nil, nil
+	l.head, l.known = opened{}, nil
 	return err
 }
 
 func (l *FileLog) closeSegment() (err error) {
-	if l.seg != nil {
+	if l.seg.File != nil {
 		err = l.seg.Close()
 	}
-	l.seg, l.segNo = nil, 0
+	l.seg, l.segNo = opened{}, 0
 	return err
 }
 
 // Append writes one entry and moves the head over it (§15.4). A durable one is on disk, entry and head,
-// when Append returns; others are at the next durable one, when their segment ends, or after 64. On an
+// when Append returns; others are at the next durable one, when their segment ends, or after 64. The
+// first of a segment is durable too, and with it the segment's name. What is synced is signed. On an
 // error the entry does not count, and nothing may run.
 func (l *FileLog) Append(e Entry, durable bool) (err error) {
 	l.mu.Lock()
@@ -80,7 +98,7 @@ func (l *FileLog) Append(e Entry, durable bool) (err error) {
 	if err := l.acquire(); err != nil {
 		return fmt.Errorf("the audit can't be written: %w", err)
 	}
-	defer func() { err = errors.Join(err, lock(l.head, free)) }()
+	defer func() { err = errors.Join(err, lock(l.head.File, free)) }()
 	end, err := l.end()
 	if err == nil {
 		err = l.write(end, &e, durable)
@@ -95,19 +113,15 @@ func (l *FileLog) Append(e Entry, durable bool) (err error) {
 func (l *FileLog) acquire() error {
 	path := filepath.Join(l.cfg.Dir, "head")
 	for {
-		if l.head == nil {
+		if l.head.File == nil {
 			if err := l.open(path); err != nil {
 				return err
 			}
 		}
-		if err := lock(l.head, exclusive); err != nil {
+		if err := lock(l.head.File, exclusive); err != nil {
 			return err
 		}
-		mine, err := l.head.Stat()
-		if err != nil {
-			return err
-		}
-		if named, err := os.Stat(path); err == nil && os.SameFile(mine, named) {
+		if named, err := os.Stat(path); err == nil && os.SameFile(l.head.info, named) {
 			return nil
 		}
 		if err := l.closeHead(); err != nil {
@@ -117,15 +131,18 @@ func (l *FileLog) acquire() error {
 }
 
 func (l *FileLog) open(path string) (err error) {
-	if err := makeDir(l.cfg.Dir); err != nil {
-		return err
-	}
 	if l.key == nil {
 		if l.key, err = makeKey(l.cfg.KeyPath); err != nil {
 			return err
 		}
 	}
-	l.head, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	l.head, err = open(path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDir(l.cfg.Dir); err != nil {
+			return err
+		}
+		l.head, err = open(path, os.O_RDWR)
+	}
 	return err
 }
 
@@ -138,7 +155,7 @@ type position struct {
 // end finds where to continue: at the head, if the files end where it says; else what lies there is
 // looked at, and what does not fit is recorded.
 func (l *FileLog) end() (position, error) {
-	text, err := readAll(l.head)
+	text, err := readStart(l.head.File, headSize+1)
 	if err != nil {
 		return position{}, err
 	}
@@ -155,25 +172,25 @@ func (l *FileLog) end() (position, error) {
 			l.known = text
 		}
 	}
-	if l.fits(l.last) {
-		return position{Head: l.last}, nil
+	if l.fits(l.last.now) {
+		return position{Head: l.last.now}, nil
 	}
-	return l.recover(&l.last, text)
+	return l.recover(&l.last.now, text)
 }
 
 // check decodes a head; for an audit that never was it makes the first one, so that from the first entry
 // on a missing head is a sign of something.
-func (l *FileLog) check(text []byte) (Head, error) {
+func (l *FileLog) check(text []byte) (sealed, error) {
 	if len(text) > 0 {
-		return decodeHead(text, l.key)
+		return unseal(text, l.key)
 	}
 	segs, err := segments(l.cfg.Dir)
 	if err != nil || len(segs) > 0 {
-		return Head{}, errors.Join(err, ErrHead)
+		return sealed{}, errors.Join(err, ErrHead)
 	}
 	first := Head{Hash: zeroHash, Segment: 1, Time: l.now()}
-	if err := l.sign(first, true); err != nil {
-		return Head{}, err
+	if err := l.move(first, true); err != nil {
+		return sealed{}, err
 	}
 	return l.last, syncPath(l.cfg.Dir)
 }
@@ -184,15 +201,14 @@ func (l *FileLog) now() string { return l.cfg.Now().UTC().Format(time.RFC3339Nan
 func (l *FileLog) fits(h Head) bool {
 	info, err := os.Stat(segmentPath(l.cfg.Dir, h.Segment))
 	if errors.Is(err, os.ErrNotExist) {
+		l.segNo = 0
 		return h.Size == 0
 	}
 	if err != nil || info.Size() != h.Size {
 		return false
 	}
-	if l.segNo == h.Segment && l.seg != nil {
-		if mine, err := l.seg.Stat(); err != nil || !os.SameFile(mine, info) {
-			l.segNo = 0 // replaced by another file: open it again
-		}
+	if l.segNo == h.Segment && !os.SameFile(l.seg.info, info) {
+		l.segNo = 0 // replaced by another file: open it again
 	}
 	_, err = os.Lstat(segmentPath(l.cfg.Dir, h.Segment+1))
 	return errors.Is(err, os.ErrNotExist)
@@ -213,7 +229,6 @@ func (l *FileLog) write(at position, e *Entry, durable bool) error {
 			return err
 		}
 		next.Segment, next.Size, fresh = next.Segment+1, 0, true
-		next.Synced = at.Seq
 	}
 	if err := l.use(next.Segment); err != nil {
 		return err
@@ -221,14 +236,14 @@ func (l *FileLog) write(at position, e *Entry, durable bool) error {
 	start := next.Size
 	next.Seq, next.Size, next.Time = e.Seq, start+int64(len(text)), e.Time
 	next.Hash = line{raw: text[:len(text)-1]}.hash()
-	durable = durable || next.Seq-next.Synced >= batch
+	durable = durable || fresh || next.Seq-next.Synced >= batch
 	if durable {
 		next.Synced = next.Seq
 	}
 	if err := l.put(text, durable, fresh); err != nil {
 		return errors.Join(err, l.seg.Truncate(start))
 	}
-	if err := l.sign(next, durable); err != nil {
+	if err := l.move(next, durable); err != nil {
 		return errors.Join(err, l.seg.Truncate(start))
 	}
 	return nil
@@ -250,9 +265,16 @@ func (l *FileLog) put(text []byte, durable, fresh bool) error {
 	return nil
 }
 
-// sign writes the head in place: one short write that replaces all of it.
-func (l *FileLog) sign(h Head, durable bool) error {
-	text, err := encodeHead(h, l.key)
+// move writes the head in place: one short write that replaces all of it. One that is synced is signed;
+// the others carry the last signature on.
+func (l *FileLog) move(h Head, durable bool) (err error) {
+	next := sealed{now: h, signed: l.last.signed}
+	if durable {
+		if next.signed, err = l.key.sign(h); err != nil {
+			return err
+		}
+	}
+	text, err := next.seal(l.key)
 	if err != nil {
 		return err
 	}
@@ -265,19 +287,19 @@ func (l *FileLog) sign(h Head, durable bool) error {
 			return err
 		}
 	}
-	l.known, l.last = text, h
+	l.known, l.last = text, next
 	return nil
 }
 
 // use opens the segment for appending.
 func (l *FileLog) use(no int) error {
-	if l.seg != nil && l.segNo == no {
+	if l.segNo == no {
 		return nil
 	}
 	if err := l.closeSegment(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(segmentPath(l.cfg.Dir, no), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := open(segmentPath(l.cfg.Dir, no), os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -291,17 +313,4 @@ func (l *FileLog) finish(no int) error {
 		return err
 	}
 	return errors.Join(l.seg.Sync(), syncPath(l.cfg.Dir))
-}
-
-func encodeEntry(e *Entry) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
-		return nil, err
-	}
-	if b.Len() > maxLine {
-		return nil, fmt.Errorf("the entry is longer than %d bytes", maxLine)
-	}
-	return b.Bytes(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -43,7 +44,7 @@ func child(dir string, args []string) error {
 	for i := 0; i != n; i++ {
 		id := fmt.Sprintf("%s-%d", args[0], i)
 		for _, kind := range []string{Intent, Outcome} {
-			if err := l.Append(Entry{Kind: kind, ID: id, Principal: "human:ada"}, i%8 == 0); err != nil {
+			if err := l.Append(Entry{Kind: kind, ID: id, Principal: "human:ada"}, i%8 == 0 && args[0] != "cold"); err != nil {
 				return err
 			}
 		}
@@ -51,7 +52,7 @@ func child(dir string, args []string) error {
 	return nil
 }
 
-func process(t *testing.T, dir string, args ...string) *exec.Cmd {
+func process(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -122,4 +123,26 @@ func Test_15_4_KilledAtRandomMomentsTheChainHolds(t *testing.T) {
 		}
 	}
 	t.Logf("%d entries", verify(t, config(dir)).Entries)
+}
+
+// BenchmarkColdRun is the processor time, user and system, of the two appends of a run in a process of its
+// own: the median of processes that append, less that of processes that do nothing.
+func BenchmarkColdRun(b *testing.B) {
+	dir := b.TempDir()
+	took := [2][]time.Duration{}
+	for b.Loop() {
+		for n := range took {
+			cmd := process(b, dir, "cold", strconv.Itoa(n))
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+			took[n] = append(took[n], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		}
+	}
+	for n := range took {
+		slices.Sort(took[n])
+	}
+	middle := len(took[0]) / 2
+	b.ReportMetric(float64((took[1][middle]-took[0][middle]).Nanoseconds())/1e3, "cpu-µs/run")
+	b.ReportMetric(float64(took[0][middle].Nanoseconds())/1e3, "cpu-µs/nothing")
 }

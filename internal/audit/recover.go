@@ -13,7 +13,7 @@ const (
 	cutTail      = "cut"      // entries that the head covers are missing
 	foreignTail  = "foreign"  // lines after the head that do not continue the chain
 	unsignedTail = "unsigned" // more entries after the head than a crash can leave
-	badHead      = "head"     // the head is missing or not signed by the key
+	badHead      = "head"     // the head is missing or not made with the key
 )
 
 // breakDetail stands in the break entry.
@@ -56,7 +56,7 @@ func (c *chain) take(l line) error {
 var errStop = errors.New("stop")
 
 // recover decides how to go on when the files do not end where the head says. Entries after it that
-// continue the chain, at most as many as a crash can leave, were written and not yet signed: the next
+// continue the chain, at most as many as a crash can leave, were written and not yet covered: the next
 // entry takes them in and says so. Anything else is recorded by a break entry at the start of a new
 // segment; nothing is removed or written over. h is nil for a head that is not valid.
 func (l *FileLog) recover(h *Head, head []byte) (position, error) {
@@ -67,8 +67,8 @@ func (l *FileLog) recover(h *Head, head []byte) (position, error) {
 	if h == nil {
 		return l.breakOff(segs, position{}, breakDetail{Reason: badHead, Head: string(head)})
 	}
-	signed := position{Head: *h}
-	c := chain{position: signed}
+	known := position{Head: *h}
+	c := chain{position: known}
 	covered := h.Size == 0
 	for _, s := range segs {
 		if s.no < h.Segment || c.err != "" {
@@ -104,7 +104,7 @@ func (l *FileLog) recover(h *Head, head []byte) (position, error) {
 	case c.err == "":
 		return c.position, nil
 	}
-	return l.breakOff(segs, signed, d)
+	return l.breakOff(segs, known, d)
 }
 
 // breakOff writes the break entry. After a torn line the chain goes on from where it ended; else its
@@ -132,7 +132,7 @@ func (l *FileLog) breakOff(segs []segment, at position, d breakDetail) (position
 	if err := l.write(at, &e, true); err != nil {
 		return position{}, err
 	}
-	return position{Head: l.last}, nil
+	return position{Head: l.last.now}, nil
 }
 
 func (l *FileLog) lastLine(segs []segment, at *position) error {
@@ -166,6 +166,6 @@ func breakMessage(d breakDetail) string {
 	case unsignedTail:
 		return "There are more entries after the head than a crash can leave."
 	default:
-		return "The head is missing or not signed by the key."
+		return "The head is missing or not made with the key."
 	}
 }

@@ -82,6 +82,8 @@ var tampering = []struct {
 			t.Fatal(err)
 		}
 	}, "head-forged"},
+	{"a forged MAC", forgeMAC, "head-forged"},
+	{"a moved signature", moveSignature, "head-forged"},
 	{"an empty head", func(t *testing.T, cfg Config, _ int) {
 		if err := os.Truncate(cfg.Dir+"/head", 0); err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func parseBrief(raw []byte) (brief, bool) {
 }
 
 // Verify reads the whole chain once, whatever its length, and checks each link, the order of the
-// segments and the signed end (§15.4). It writes nothing; appends go on meanwhile, since it looks only at
+// segments, the end and what was signed last (§15.4). It writes nothing; appends go on meanwhile, since it looks only at
 // what was there when it began. An error means that the files could not be read.
 func Verify(cfg Config) (Report, error) {
 	v := verifier{prev: zeroHash, open: map[string]uint64{}}
@@ -88,6 +88,8 @@ type verifier struct {
 	seq    uint64
 	signed bool // Head is valid
 	atHead bool // the entry that it names was seen
+	mark   Head // the last end that was synced, and signed then
+	atMark bool
 	beyond uint64
 	lost   bool // the link to the line before is known to be broken, and reported
 	torn   *line
@@ -96,7 +98,7 @@ type verifier struct {
 
 // snapshot takes the head and the lengths of all segments at one moment, under the lock.
 func (v *verifier) snapshot(cfg Config) ([]segment, error) {
-	f, err := os.Open(filepath.Join(cfg.Dir, "head"))
+	f, err := openFile(filepath.Join(cfg.Dir, "head"), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		segs, err := segments(cfg.Dir)
 		if len(segs) > 0 {
@@ -115,14 +117,14 @@ func (v *verifier) snapshot(cfg Config) ([]segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := readAll(f)
+	text, err := readStart(f, headSize+1)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) == 0 && len(segs) == 0 {
 		return nil, nil // made, and not yet written
 	}
-	key, err := readKey(cfg.KeyPath)
+	k, err := readKey(cfg.KeyPath)
 	if errors.Is(err, ErrNoKey) {
 		v.problem("key-missing", line{}, 0, "The key is missing: the end of the chain can't be checked.")
 		return segs, nil
@@ -130,11 +132,16 @@ func (v *verifier) snapshot(cfg Config) ([]segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Head, err = decodeHead(text, key); err != nil {
+	head, err := inspect(text, k)
+	if errors.Is(err, ErrHead) {
 		v.problem("head-forged", line{}, 0, "The head is not what the key signed.")
 		return segs, nil
 	}
-	v.signed, v.atHead = true, v.Head.Seq == 0
+	if err != nil {
+		return nil, err
+	}
+	v.Head, v.mark = head.now, head.signed
+	v.signed, v.atHead, v.atMark = true, v.Head.Seq == 0, v.mark.Seq == 0
 	return segs, nil
 }
 
@@ -216,7 +223,7 @@ func (v *verifier) link(l line, b brief) {
 	}
 }
 
-// end compares with the signed head.
+// end compares with the head, and with what was signed before it.
 func (v *verifier) end(l line, b brief, hash string) {
 	if b.Adopted > 0 {
 		v.note("adopted", l, b.Seq, fmt.Sprintf("The %d entries before this one were written before a crash and signed after it.", b.Adopted))
@@ -224,10 +231,15 @@ func (v *verifier) end(l line, b brief, hash string) {
 	if !v.signed {
 		return
 	}
+	if b.Seq == v.mark.Seq {
+		if v.atMark = true; hash != v.mark.Hash && v.mark.Seq < v.Head.Seq {
+			v.problem("changed", l, b.Seq, "The entry is not the one that was signed when it was synced.")
+		}
+	}
 	switch {
 	case b.Seq == v.Head.Seq:
 		if v.atHead = true; hash != v.Head.Hash {
-			v.problem("changed", l, b.Seq, "The last entry is not the one that the head signs.")
+			v.problem("changed", l, b.Seq, "The last entry is not the one that the head names.")
 		}
 	case b.Seq > v.Head.Seq:
 		v.beyond++
@@ -252,6 +264,8 @@ func (v *verifier) finish(next int) {
 	}
 	if v.signed && !v.atHead {
 		v.tail(next)
+	} else if v.signed && !v.atMark {
+		v.problem("removed", line{segment: v.mark.Segment}, v.mark.Seq, fmt.Sprintf("Entry %d, signed when it was synced, is missing.", v.mark.Seq))
 	}
 	if v.beyond > batch {
 		v.problem("unsigned", line{}, v.Head.Seq+1, fmt.Sprintf("%d entries after the head are not signed; a crash leaves fewer.", v.beyond))
@@ -272,7 +286,7 @@ func (v *verifier) tail(next int) {
 	if v.seq >= v.Head.Seq {
 		return // a gap, reported where it is
 	}
-	message := fmt.Sprintf("The chain ends at entry %d, and the head signs %d.", v.seq, v.Head.Seq)
+	message := fmt.Sprintf("The chain ends at entry %d, and the head names %d.", v.seq, v.Head.Seq)
 	if v.seq >= v.Head.Synced {
 		message += " The missing ones had not been synced to disk: a loss of power looks the same."
 	}
