@@ -68,6 +68,10 @@ func (g *Gate) step(st *store.State, session string, v *Verb, step adapter.Step,
 		return protocol.Fail(protocol.CompositeEscalation, fmt.Sprintf("%s/%s is a read, but its step %q calls the write %s/%s.",
 			v.ID, v.Command.Key, step.ID, id, step.Verb)).With("step_id", step.ID)
 	}
+	if sub.Entry.Confirm && !v.Entry.Confirm {
+		return notExecutable("confirm", fmt.Sprintf("Step %q of %s/%s calls %s/%s, which needs a confirmation that the composite does not ask for.",
+			step.ID, v.ID, v.Command.Key, id, step.Verb)).With("step_id", step.ID)
+	}
 	return nil
 }
 
@@ -98,15 +102,15 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 		}
 		return nil, e
 	}
-	if unmet := slices.Concat(l.Manifest.Unmet, l.Policy.Unmet, cmd.Unmet); len(unmet) > 0 {
-		return nil, notExecutable("must_understand", fmt.Sprintf("%s/%s needs %q, which this runtime does not know.", l.ID, key, unmet[0]))
-	}
 	if l.Manifest.Binding.InjectFile {
 		return nil, notExecutable("binding", fmt.Sprintf("%s/%s wants its credential as a file, which this runtime does not make.", l.ID, key))
 	}
 	entry := l.Policy.Verb(key)
 	if entry == nil || entry.Operation == "" || entry.Land == "" {
 		return nil, notExecutable("policy", fmt.Sprintf("%s/%s has no complete policy entry.", l.ID, key))
+	}
+	if unmet := slices.Concat(l.Manifest.Unmet, l.Policy.Unmet, cmd.Unmet, entry.Unmet); len(unmet) > 0 {
+		return nil, notExecutable("must_understand", fmt.Sprintf("%s/%s needs %q, which this runtime does not know.", l.ID, key, unmet[0]))
 	}
 	kind := g.Adapters[l.Manifest.Adapter]
 	if kind == nil {

@@ -111,6 +111,19 @@ func Integer(literal string) bool {
 	return d.power >= 0
 }
 
+// Written is how a number is shown and handed to programs: as it was written, but without exponent where
+// that is exact and of a sane length, and without a fraction of zeros alone: 1.50 stays 1.50, 1.0 is 1, 1e2 is
+// 100 (§3.2).
+func Written(literal string) string {
+	if strings.ContainsAny(literal, "eE") {
+		return Plain(literal)
+	}
+	if whole, fraction, ok := strings.Cut(literal, "."); ok && strings.Trim(fraction, "0") == "" {
+		return whole
+	}
+	return literal
+}
+
 // Plain writes the number without exponent, exactly and without needless zeros: 1.0 is 1, 1e2 is 100
 // (§3.2). A number that would need more than 400 digits keeps its literal.
 func Plain(literal string) string {

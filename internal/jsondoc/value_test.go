@@ -178,3 +178,13 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// §3.2: what is shown and handed to programs keeps its text but for exponents and fractions of zeros.
+func Test_3_2_Written(t *testing.T) {
+	for literal, want := range map[string]string{"1.50": "1.50", "1.0": "1", "100.00": "100", "-0": "-0", "0.00": "0", "1e2": "100", "1.5E1": "15",
+		"9007199254740993": "9007199254740993", "0.1000000000000000055511151231257827": "0.1000000000000000055511151231257827", "1e999": "1e999"} {
+		if got := Written(literal); got != want {
+			t.Errorf("%s is written %s, want %s", literal, got, want)
+		}
+	}
+}

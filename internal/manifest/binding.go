@@ -71,6 +71,9 @@ func (r reader) binding() {
 	}
 	b.Inject = inject(at, r.m.Adapter)
 	b.InjectFile = at.Node.Get("inject").Get("file") != nil
+	if b.Mode == ModePublic && at.Node.Has("inject") {
+		at.AtKey("inject", "manifest.schema", "A public binding mints nothing that could be injected.")
+	}
 }
 
 // mode reads the one mode (§8.1).

@@ -79,8 +79,13 @@ func Test_2_6_UnbuiltMembersAreNotUnderstood(t *testing.T) {
 		r := newRig(t)
 		r.install("strict", strings.Replace(toolManifest, `"id":"tool"`, `"id":"strict"`, 1),
 			strings.Replace(toolPolicy, `{"surface_id":"tool",`, `{"surface_id":"strict","must_understand":["`+name+`"],`, 1))
-		r.activate("strict", true)
-		r.refused(r.exec(`{"pack_id":"strict","verb_key":"show","args":{"name":"a"}}`), protocol.NotExecutable, 3)
+		r.install("entry", strings.Replace(toolManifest, `"id":"tool"`, `"id":"entry"`, 1),
+			strings.Replace(strings.Replace(toolPolicy, `{"surface_id":"tool",`, `{"surface_id":"entry",`, 1), `"show":{`, `"show":{"must_understand":["`+name+`"],`, 1))
+		for _, id := range []string{"strict", "entry"} {
+			r.activate(id, true)
+			r.log.entries = nil
+			r.refused(r.exec(`{"pack_id":"`+id+`","verb_key":"show","args":{"name":"a"}}`), protocol.NotExecutable, 3)
+		}
 	}
 }
 
@@ -121,6 +126,20 @@ func Test_6_3_SecondPanicFailsClosedToo(t *testing.T) {
 	r.box.panics, r.log.panicAt = true, 2
 	res := r.exec(show)
 	if res.OK || res.Error == nil || res.Error.Code != protocol.InternalError || res.Error.Step != 9 {
+		t.Errorf("%+v", res.Error)
+	}
+}
+
+// §3.5: a composite whose step needs a confirmation that it does not ask for can never work, and says so at step 3.
+func Test_3_5_StepThatNeedsMoreThanTheCompositeAsks(t *testing.T) {
+	const m = `{"hcp":{"version":"1.1"},"id":"meek","version":"1.0.0","summary":"Meek.","adapter":"composite",
+"verbs":{"go":{"summary":"Go","steps":[{"id":"mv","pack":"tool","verb":"move","args":"{to: \"b\"}"}]}}}`
+	r := newRig(t)
+	r.install("meek", m, `{"surface_id":"meek","verbs":{"go":{"operation":"write","privacy":{"land":"personal"}}}}`)
+	r.activate("meek", false)
+	res := r.exec(`{"pack_id":"meek","verb_key":"go","confirm":true}`)
+	r.refused(res, protocol.NotExecutable, 3)
+	if res.Error.Details["step_id"] != "mv" {
 		t.Errorf("%+v", res.Error)
 	}
 }

@@ -52,9 +52,19 @@ func (r *run) invalidArgs(bad []protocol.Violation) *protocol.Error {
 		where = "the arguments"
 	}
 	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s: %s", r.pack.ID, r.verb.Command.Key, where, bad[0].Message)).
-		With("violations", bad).WithHint("hcpx exec " + r.pack.ID + " " + r.verb.Command.Key + " --help")
+		With("violations", bad)
+	return r.taught(e)
+}
+
+// taught adds what a caller needs to say it better: schema, example and help (§6.3 step 5).
+func (r *run) taught(e *protocol.Error) *protocol.Error {
+	e = e.WithHint("hcpx exec " + r.pack.ID + " " + r.verb.Command.Key + " --help")
 	if schema, err := r.verb.Command.Args(); err == nil {
-		e = e.With("schema", raw(schema.Node())).With("example", raw(schema.Example()))
+		example := schema.Example()
+		if declared := r.verb.Command.Examples; len(declared) > 0 {
+			example = declared[0] // the author's own says more
+		}
+		e = e.With("schema", raw(schema.Node())).With("example", raw(example))
 	}
 	return e
 }

@@ -13,7 +13,7 @@ import (
 // them (§2.6).
 var (
 	rootMembers    = []string{"surface_id", "verbs", "triggers", "must_understand"}
-	verbMembers    = []string{"operation", "privacy", "confirm", "preview", "protected", "redact"}
+	verbMembers    = []string{"operation", "privacy", "confirm", "preview", "protected", "redact", "must_understand"}
 	triggerMembers = []string{"operation", "privacy", "confirm", "redact"}
 	privacyMembers = []string{"land"}
 	confirmMembers = []string{"message"}
@@ -102,6 +102,7 @@ func pointers(at jsondoc.Cursor) {
 
 // verb reads a command's entry (§4.1). What can't be read is taken the strict way.
 func verb(m jsondoc.Member, at jsondoc.Cursor) *Entry {
+	at.Scope = &jsondoc.Scope{Outer: at.Scope, Must: at.Strings("must_understand")}
 	e := entry(m, at)
 	e.Preview, _ = at.Text("preview")
 	e.Protected = at.Strings("protected")
@@ -113,6 +114,8 @@ func verb(m jsondoc.Member, at jsondoc.Cursor) *Entry {
 		}
 	}
 	at.Close(verbMembers)
+	at.Scope.Settle(known)
+	e.Unmet = at.Scope.Unmet
 	return e
 }
 

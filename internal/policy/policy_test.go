@@ -108,8 +108,12 @@ func Test_4_2_BrokenOperationIsNone(t *testing.T) {
 
 func Test_2_6_MustUnderstand(t *testing.T) {
 	p, issues := Decode([]byte(`{"surface_id":"a","must_understand":["quota","redact"],"verbs":{"v":{"operation":"read","privacy":{"land":"local"},"quota":1}}}`))
-	if len(issues) > 0 || !slices.Equal(p.Unmet, []string{"quota"}) {
+	if len(issues) > 0 || len(p.Unmet) > 0 || !slices.Equal(p.Verb("v").Unmet, []string{"quota"}) {
 		t.Errorf("%v %v", p.Unmet, issues)
+	}
+	p, _ = Decode([]byte(`{"surface_id":"a","must_understand":["quota"],"verbs":{"v":{"must_understand":["preview"],"operation":"read","privacy":{"land":"local"}}}}`))
+	if !slices.Equal(p.Unmet, []string{"quota"}) || !slices.Equal(p.Verb("v").Unmet, []string{"preview"}) {
+		t.Errorf("%v %v", p.Unmet, p.Verb("v").Unmet)
 	}
 }
 
@@ -125,11 +129,11 @@ func parse(t *testing.T, text string) *jsondoc.Node {
 func Test_4_5_SentenceIsFilledWithTheArguments(t *testing.T) {
 	args := parse(t, `{"amount":12345678901234567890.50,"currency":"EUR","to":"bob\u001b[2J\u202e","tags":["a\u0007",1],"yes":true,"big":1e2}`)
 	for message, want := range map[string]string{
-		"Move {amount} {currency}?":  "Move 12345678901234567890.5 EUR?",
+		"Move {amount} {currency}?":  "Move 12345678901234567890.50 EUR?",
 		"To {to}?":                   `To bob\x1b[2J\u202e?`,
 		"Tag {tags}, {yes}, {big}.":  `Tag ["a\u0007",1], true, 100.`,
 		"Note {note}.":               "Note (not given).",
-		"{{amount}} is {{{amount}}}": "{amount} is {12345678901234567890.5}",
+		"{{amount}} is {{{amount}}}": "{amount} is {12345678901234567890.50}",
 		"":                           "Run the write command transfer?",
 	} {
 		e := &Entry{Key: "transfer", Message: message}

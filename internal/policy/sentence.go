@@ -85,7 +85,7 @@ func shown(v *jsondoc.Node) string {
 	case v.Kind == jsondoc.String:
 		return v.Text
 	case v.Kind == jsondoc.Number:
-		return jsondoc.Plain(v.Text)
+		return jsondoc.Written(v.Text)
 	default:
 		return string(v.Append(nil))
 	}

@@ -32,4 +32,5 @@ type Entry struct {
 	Preview   string   // §15.3
 	Protected []string // §10.2
 	Redact    []string // JSON pointers into the result (§4.6)
+	Unmet     []string // must_understand names of this entry that this runtime does not know (§2.6)
 }

@@ -181,7 +181,7 @@ func (r *renderer) part(p part, w around) (s string, ok bool) {
 func render(v *jsondoc.Node, asJSON bool) (string, bool) {
 	switch v.Kind {
 	case jsondoc.Number:
-		return jsondoc.Plain(v.Text), true
+		return jsondoc.Written(v.Text), true
 	case jsondoc.Bool:
 		return v.Text, true
 	case jsondoc.Null:
@@ -202,7 +202,7 @@ func plain(v *jsondoc.Node) *jsondoc.Node {
 	out := *v
 	switch v.Kind {
 	case jsondoc.Number:
-		out.Text = jsondoc.Plain(v.Text)
+		out.Text = jsondoc.Written(v.Text)
 	case jsondoc.Array:
 		out.Items = make([]*jsondoc.Node, len(v.Items))
 		for i, item := range v.Items {
