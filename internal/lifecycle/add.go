@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hcpx/internal/manifest"
+	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -19,7 +20,7 @@ type AddOptions struct {
 // Add lints, installs, allows and activates one pack behind one consent (§11). The name is a pack that
 // ships with the program, or a directory or archive. It changes no grants.
 func (l *Lifecycle) Add(s protocol.Session, name string, o AddOptions) (AddView, *protocol.Error) {
-	view := AddView{Session: s.ID, Pack: InstalledPack{Allowed: []string{}, Needs: []Need{}, Issues: []protocol.Issue{}}}
+	view := AddView{Session: s.ID, Pack: InstalledPack{Network: []string{}, Changes: []policy.Change{}, Allowed: []string{}, Needs: []Need{}, Issues: []protocol.Issue{}}}
 	in := &installing{l, s, o.InstallOptions}
 	st, err := l.addAdmitted(in)
 	if err != nil {
@@ -93,8 +94,9 @@ func (l *Lifecycle) consented(in *installing, st *store.State, src *source, o Ad
 	}
 	c := l.consentPack(st, in.s, m, src.pack.Policy)
 	c.Source = src.shown
-	if _, err := l.Store.Meta(m.ID); err == nil {
-		c.Loosened = append(c.Loosened, l.loosened(m.ID, src.pack.Policy)...)
+	if old, err := l.Store.Meta(m.ID); err == nil && old.Record.Digest != src.sum {
+		c.Changes = l.changesTo(src.pack)
+		c.Loosened = widening(c.Changes)
 	}
 	consent := Consent{Question: "add", Packs: []ConsentPack{c}}
 	if o.Yes || o.Ask != nil && o.Ask(consent) {

@@ -140,7 +140,7 @@ func (l *Lifecycle) allowHosts(r AllowRequest, view *AllowView) (func(*store.Sta
 	}, nil
 }
 
-// allowReads lets a pack read paths that its manifest declares, and no other.
+// allowReads lets a pack read paths that its manifest declares, no other, and none that stays closed (§10.2).
 func (l *Lifecycle) allowReads(r AllowRequest, view *AllowView) (func(*store.State) bool, *protocol.Error) {
 	m, err := l.wrapOf(r.ReadPack)
 	if err != nil {
@@ -149,6 +149,9 @@ func (l *Lifecycle) allowReads(r AllowRequest, view *AllowView) (func(*store.Sta
 	for _, path := range r.Reads {
 		if !slices.Contains(m.Wrap.Reads, path) {
 			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("Pack %q does not declare that it reads %q.", r.ReadPack, path)).WithHint("hcpx availability " + r.ReadPack)
+		}
+		if why := l.Gate.Places.ClosedRead(path); why != "" {
+			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("No pack may read %s: %s.", path, why)).WithHint("hcpx availability " + r.ReadPack)
 		}
 		view.Reads = append(view.Reads, protocol.AllowedRead{Pack: r.ReadPack, Path: path})
 	}
@@ -205,6 +208,10 @@ func (in *installing) letIn(m *manifest.Manifest, out *InstalledPack, bins, read
 		}
 		if reads && m.Wrap != nil {
 			for _, path := range m.Wrap.Reads {
+				if why := in.Gate.Places.ClosedRead(path); why != "" {
+					refused[path] = why
+					continue
+				}
 				if putRead(st, protocol.AllowedRead{Pack: m.ID, Path: path}) {
 					out.Allowed = append(out.Allowed, path)
 				}

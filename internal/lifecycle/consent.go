@@ -17,7 +17,7 @@ import (
 func (l *Lifecycle) consentPack(st *store.State, s protocol.Session, m *manifest.Manifest, p *policy.Policy) ConsentPack {
 	c := ConsentPack{
 		PackID: m.ID, Version: m.Version, Programs: []ConsentProgram{}, Reads: []string{}, Network: networkOf(m),
-		Credential: credentialOf(&m.Binding), Loosened: []string{}, Commands: []ConsentCommand{}, Agents: l.agents(st, s, m, p),
+		Credential: credentialOf(&m.Binding), Changes: []policy.Change{}, Loosened: []string{}, Commands: []ConsentCommand{}, Agents: l.agents(st, s, m, p),
 	}
 	if m.Wrap != nil {
 		c.Reads = append(c.Reads, m.Wrap.Reads...)
@@ -50,7 +50,10 @@ func (l *Lifecycle) consentProgram(p program) ConsentProgram {
 }
 
 func networkOf(m *manifest.Manifest) []string {
-	if m.Wrap == nil {
+	switch {
+	case m.OpenAPI != nil:
+		return []string{m.OpenAPI.Server}
+	case m.Wrap == nil:
 		return []string{"none"}
 	}
 	net := m.Wrap.Network

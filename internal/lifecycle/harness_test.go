@@ -15,6 +15,7 @@ import (
 	"hcpx/internal/binding"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
@@ -73,7 +74,7 @@ func newWorld(t testing.TB) *world {
 	w.Lifecycle = &Lifecycle{
 		Store: st, Audit: w.log, Now: now, Path: w.bin,
 		NewID: func() string { count++; return strconv.Itoa(count) },
-		Gate: &gate.Gate{Store: st, Sandbox: w.box, Hub: binding.NewHub(), Now: now, UserHome: t.TempDir(),
+		Gate: &gate.Gate{Store: st, Sandbox: w.box, Hub: binding.NewHub(), Now: now, Places: places.Places{Home: t.TempDir(), Store: st.Home()},
 			Adapters: map[string]adapter.Adapter{"wrap": wrap.New()}},
 	}
 	return w

@@ -10,6 +10,7 @@ import (
 
 	"hcpx/internal/audit"
 	"hcpx/internal/grant"
+	"hcpx/internal/lint"
 	"hcpx/internal/pack"
 	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
@@ -173,7 +174,7 @@ func issuesOf(all []protocol.Issue, src *source, sources int) []protocol.Issue {
 // one installs one linted source and answers what became of it.
 func (in *installing) one(src *source) InstalledPack {
 	m := src.pack.Manifest
-	out := InstalledPack{PackID: m.ID, Version: m.Version, Digest: src.sum, Source: src.shown,
+	out := InstalledPack{PackID: m.ID, Version: m.Version, Digest: src.sum, Source: src.shown, Network: networkOf(m), Changes: []policy.Change{},
 		Allowed: []string{}, Needs: []Need{}, Issues: []protocol.Issue{}}
 	st, err := in.state()
 	if err == nil {
@@ -209,8 +210,10 @@ func (in *installing) place(st *store.State, src *source, out *InstalledPack) *p
 		return protocol.Fail(protocol.DigestConflict, fmt.Sprintf("Version %s of %s is installed with other content.", out.Version, out.PackID)).
 			With("installed", old.Record.Digest).With("offered", src.sum).WithHint("hcpx install " + src.shown + " --force")
 	}
-	if err := in.accepted(st, src, out); err != nil {
-		return err
+	if old.Record.Digest != src.sum { // the same content again is no other version
+		if err := in.accepted(st, src, out); err != nil {
+			return err
+		}
 	}
 	switch {
 	case old.Version != out.Version && semver.Compare("v"+old.Version, "v"+out.Version) > 0:
@@ -222,35 +225,46 @@ func (in *installing) place(st *store.State, src *source, out *InstalledPack) *p
 	return in.write(src, out, old.Version)
 }
 
-// accepted holds a loosened policy until a person takes it (§13.3).
+// accepted holds a version that may do more than the one it replaces until a person takes it (§13.3).
 func (in *installing) accepted(st *store.State, src *source, out *InstalledPack) *protocol.Error {
-	loosened := in.loosened(out.PackID, src.pack.Policy)
-	if len(loosened) == 0 {
-		return nil
-	}
-	out.Loosened = loosened
-	if in.o.AcceptPolicyChange && !in.s.Principal.Agent() {
+	out.Changes = in.changesTo(src.pack)
+	out.Loosened = widening(out.Changes)
+	if len(out.Loosened) == 0 || in.o.AcceptPolicyChange && !in.s.Principal.Agent() {
 		return nil
 	}
 	if in.o.Ask != nil && in.s.Principal.Human() {
 		c := in.consentPack(st, in.s, src.pack.Manifest, src.pack.Policy)
-		c.Source, c.Loosened = src.shown, loosened
+		c.Source, c.Changes, c.Loosened = src.shown, out.Changes, out.Loosened
 		if in.o.Ask(Consent{Question: "policy", Packs: []ConsentPack{c}}) {
 			return nil
 		}
 	}
-	return protocol.Fail(protocol.PolicyLoosened, fmt.Sprintf("Version %s of %s loosens its policy: %s.", out.Version, out.PackID, strings.Join(loosened, "; "))).
-		With("loosened", loosened).WithHint("hcpx install " + src.shown + " --accept-policy-change")
+	return protocol.Fail(protocol.PolicyLoosened, fmt.Sprintf("Version %s of %s may do more than the one that is installed: %s.", out.Version, out.PackID, strings.Join(out.Loosened, "; "))).
+		With("changes", out.Changes).With("loosened", out.Loosened).WithHint("hcpx install " + protocol.Word(src.shown) + " --accept-policy-change")
 }
 
-// loosened compares with what is installed. Files that were changed since their install say nothing
-// about how strict the old policy was, so the new one must be looked at.
-func (l *Lifecycle) loosened(id string, next *policy.Policy) []string {
-	loaded, err := l.Gate.Installed(id)
-	if err != nil {
-		return []string{"the installed files were changed, so nothing says how strict their policy was"}
+// unknownBefore stands for every change, where the installed version can't be read.
+var unknownBefore = policy.Change{What: "the installed files were changed, so nothing says what they could do", Widens: true}
+
+// changesTo compares with what is installed (§13.3). Files that were changed since their install say
+// nothing about what the old version could do, so the new one must be looked at.
+func (l *Lifecycle) changesTo(next *pack.Pack) []policy.Change {
+	old := l.installedPack(next.ID)
+	if old == nil {
+		return []policy.Change{unknownBefore}
 	}
-	return policy.Loosened(loaded.Policy, next)
+	return append([]policy.Change{}, lint.Against(old, next)...)
+}
+
+// widening are the sentences about what a version may do and the one before might not.
+func widening(changes []policy.Change) []string {
+	out := []string{}
+	for _, c := range changes {
+		if c.Widens {
+			out = append(out, c.What)
+		}
+	}
+	return out
 }
 
 func (in *installing) write(src *source, out *InstalledPack, previous string) *protocol.Error {
@@ -284,7 +298,7 @@ func (in *installing) undo(out *InstalledPack, previous string, why *protocol.Er
 	if err := in.changes(in.s, "rollback", out.PackID, map[string]any{"version": previous, "because": why.Message}); err != nil {
 		return err
 	}
-	if err := in.Store.Rollback(out.PackID); err != nil {
+	if err := in.Store.Rollback(out.PackID, ""); err != nil {
 		return in.failed(in.s, "rollback", out.PackID, storeFault(err, "The version before cannot be brought back"))
 	}
 	out.Changed = false

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"hcpx/internal/audit"
@@ -43,6 +44,8 @@ type Lifecycle struct {
 	Limits pack.Limits
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
+	// Settings is what is wrong in the settings, for doctor and status; nil when they hold.
+	Settings *protocol.Error
 }
 
 // state reads the state, or says how to mend it.
@@ -68,11 +71,16 @@ func storeFault(err error, what string) *protocol.Error {
 			With("path", damaged.Path).With("line", damaged.Line).With("column", damaged.Column).WithHint("hcpx repair")
 	case errors.As(err, &unsafe):
 		return protocol.Fail(protocol.InternalError, unsafe.Error()+".").WithHint("hcpx doctor")
+	case errors.Is(err, store.ErrOther):
+		return protocol.Fail(protocol.NotFound, "Nothing was done: another process changed the pack in between.").WithHint("hcpx list")
 	case errors.Is(err, store.ErrNotInstalled):
 		return protocol.Fail(protocol.PackNotInstalled, "The pack is not installed.").WithHint("hcpx list")
 	}
-	return protocol.Fail(protocol.InternalError, fmt.Sprintf("%s: %v.", what, err)).WithHint("hcpx doctor")
+	return protocol.Fail(protocol.InternalError, fmt.Sprintf("%s: %s.", what, sentenceEnd(err.Error()))).WithHint("hcpx doctor")
 }
+
+// sentenceEnd takes the full stop off a reason that becomes the end of a sentence.
+func sentenceEnd(reason string) string { return strings.TrimRight(reason, ". \n") }
 
 // subject is what a capability is asked for outside exec.
 type subject struct{ act, pack, plane string }
@@ -98,13 +106,23 @@ func (l *Lifecycle) operator(s protocol.Session, act string) *protocol.Error {
 	return l.refuse(s, audit.Entry{Act: act}, e)
 }
 
+// Refuse records that a caller without a valid Principal was turned away (§9.7), and answers it.
+func (l *Lifecycle) Refuse(s protocol.Session, why *protocol.Error) *protocol.Error {
+	return l.refuse(s, audit.Entry{}, why)
+}
+
 // refuse records a denial (§9.7). One that can't be recorded says so instead, and is still no success.
 func (l *Lifecycle) refuse(s protocol.Session, e audit.Entry, why *protocol.Error) *protocol.Error {
 	e.Kind, e.Code, e.Message = audit.Denial, string(why.Code), why.Message
 	if err := l.append(s, e, false); err != nil {
-		return err.With("code", string(why.Code))
+		return unrecorded("This was refused, and the refusal", err).With("code", string(why.Code))
 	}
 	return why
+}
+
+// unrecorded is the error of an act whose entry can't be written; what says what became of the act.
+func unrecorded(what string, err error) *protocol.Error {
+	return protocol.Fail(protocol.InternalError, fmt.Sprintf("%s cannot be recorded: %s.", what, sentenceEnd(err.Error()))).WithHint("hcpx doctor")
 }
 
 // changes writes the one entry of a state-changing command (§15.4), on disk before the change: what
@@ -114,7 +132,10 @@ func (l *Lifecycle) changes(s protocol.Session, act, packID string, detail any) 
 	if err != nil {
 		return protocol.Fail(protocol.InternalError, "The change cannot be written as JSON.")
 	}
-	return l.append(s, audit.Entry{Kind: audit.Change, Act: act, Pack: packID, Detail: raw}, true)
+	if err := l.append(s, audit.Entry{Kind: audit.Change, Act: act, Pack: packID, Detail: raw}, true); err != nil {
+		return unrecorded("Nothing was done, because it", err)
+	}
+	return nil
 }
 
 // failed adds that a recorded change did not come about. The first fault is the answer, whether or not
@@ -124,13 +145,10 @@ func (l *Lifecycle) failed(s protocol.Session, act, packID string, why *protocol
 	return why
 }
 
-func (l *Lifecycle) append(s protocol.Session, e audit.Entry, durable bool) *protocol.Error {
+func (l *Lifecycle) append(s protocol.Session, e audit.Entry, durable bool) error {
 	e.ID = l.NewID()
 	e.Principal, e.Tenant, e.Session, e.Project = string(s.Principal), s.Tenant, s.ID, s.Project
-	if err := l.Audit.Append(e, durable); err != nil {
-		return protocol.Fail(protocol.InternalError, fmt.Sprintf("Nothing was done, because the audit cannot be written: %v.", err)).WithHint("hcpx doctor")
-	}
-	return nil
+	return l.Audit.Append(e, durable)
 }
 
 // errUnchanged ends an Update that has nothing to change.

@@ -39,10 +39,20 @@ func (l *Lifecycle) health(s protocol.Session) *health {
 		h.view.Active = append(h.view.Active, st.Session(s.ID).Activated...)
 		h.ok("state", "state.json", fmt.Sprintf("It can be read: %d grants, %d allowed programs.", len(st.Grants), len(st.Bins)))
 	}
+	h.settingsStand()
 	h.auditStands()
 	h.sandboxStands()
 	h.bootstrapStands()
 	return h
+}
+
+// settingsStand: a settings file that is not understood holds every exec up, and says so here (§12.1.7).
+func (h *health) settingsStand() {
+	if h.Settings == nil {
+		h.ok("settings", "settings", "They can be read.")
+		return
+	}
+	h.fail("settings", "settings", h.Settings.Message, "hcpx config show")
 }
 
 func (h *health) auditStands() {

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -63,7 +61,11 @@ func (l *Lifecycle) othersAgree(s protocol.Session, view UninstallView, o Uninst
 // dropFromState takes the pack out of all sessions and lists. Its entry is the one of the whole command.
 func (l *Lifecycle) dropFromState(s protocol.Session, id string, o UninstallOptions, view *UninstallView) *protocol.Error {
 	_, gone := l.Store.Meta(id)
-	nothing := errors.Is(gone, store.ErrNotInstalled) && !(o.Purge && l.hasData(id))
+	data, fault := l.Store.HasLand(id)
+	if fault != nil {
+		return storeFault(fault, "The data of the pack cannot be looked at")
+	}
+	nothing := errors.Is(gone, store.ErrNotInstalled) && !(o.Purge && data)
 	changed, err := l.update(s, "uninstall", id, func(st *store.State) (any, *protocol.Error) {
 		before := len(st.Native) + len(st.Reads) + len(st.Hosts)
 		st.Native = slices.DeleteFunc(st.Native, func(p string) bool { return p == id })
@@ -75,7 +77,7 @@ func (l *Lifecycle) dropFromState(s protocol.Session, id string, o UninstallOpti
 		}
 		return map[string]any{"sessions": view.Sessions, "purge": o.Purge}, nil
 	})
-	view.Changed = changed
+	view.Changed, view.Purged = changed, changed && o.Purge && data
 	return err
 }
 
@@ -86,17 +88,11 @@ func (l *Lifecycle) removeFiles(s protocol.Session, id string, o UninstallOption
 	}
 	err := errors.Join(l.Store.DropSkill(id), l.Store.Remove(id))
 	if o.Purge && err == nil {
-		view.Purged = l.hasData(id)
 		err = l.Store.PurgeLand(id)
 	}
 	if err != nil {
+		view.Purged = false
 		return l.failed(s, "uninstall", id, storeFault(err, "The pack cannot be removed"))
 	}
 	return nil
-}
-
-// hasData says whether some land of the pack has a directory.
-func (l *Lifecycle) hasData(id string) bool {
-	found, err := fs.Glob(os.DirFS(l.Store.Home()), "data/*/*/*/"+id)
-	return err == nil && len(found) > 0
 }

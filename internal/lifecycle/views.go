@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hcpx/internal/grant"
+	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 )
 
@@ -30,7 +31,9 @@ type InstalledPack struct {
 	Source   string           `json:"source"`
 	Changed  bool             `json:"changed"`
 	Note     string           `json:"note,omitempty"`
-	Loosened []string         `json:"loosened,omitempty"` // policy changes that were accepted
+	Network  []string         `json:"network"`            // none, full, or the hosts (§10.2)
+	Changes  []policy.Change  `json:"changes"`            // against the version it replaces (§13.3)
+	Loosened []string         `json:"loosened,omitempty"` // those of them that were accepted because they widen
 	Allowed  []string         `json:"allowed"`            // programs and paths that this call allowed
 	Needs    []Need           `json:"needs"`              // what is not allowed yet
 	Issues   []protocol.Issue `json:"issues"`             // warnings of lint
@@ -78,10 +81,11 @@ type UninstallView struct {
 
 // RollbackView answers rollback.
 type RollbackView struct {
-	PackID   string `json:"pack_id"`
-	Version  string `json:"version"`
-	Replaced string `json:"replaced_version"`
-	Changed  bool   `json:"changed"`
+	PackID   string          `json:"pack_id"`
+	Version  string          `json:"version"`
+	Replaced string          `json:"replaced_version"`
+	Changed  bool            `json:"changed"`
+	Changes  []policy.Change `json:"changes"` // what going back changes (§13.3)
 }
 
 // AddView answers add.
@@ -280,7 +284,8 @@ type ConsentPack struct {
 	Network    []string         `json:"network"`    // none, full, or the hosts
 	Credential string           `json:"credential"` // the binding mode and where it comes from
 	Native     bool             `json:"native"`     // asks to run outside the sandbox
-	Loosened   []string         `json:"loosened"`
+	Changes    []policy.Change  `json:"changes"`    // against the version that is installed (§13.3)
+	Loosened   []string         `json:"loosened"`   // those of them that widen
 	Commands   []ConsentCommand `json:"commands"`
 	Agents     []AgentRights    `json:"agents"` // what agents may already do with it
 }

@@ -26,6 +26,9 @@ import (
 // ErrNotInstalled: there is no pack of that id.
 var ErrNotInstalled = errors.New("pack is not installed")
 
+// ErrOther: the version before is not the one that was judged; another process installed in between.
+var ErrOther = errors.New("the version before is another one by now")
+
 // DamagedError: state.json, or a pack's record, cannot be read. Nothing overwrites it but Repair.
 type DamagedError struct {
 	Path         string
@@ -98,10 +101,13 @@ type Store interface {
 	// previous one. meta.Record is filled by the store from the copied files; when its Digest is set
 	// (what was linted), other files are refused.
 	Install(id string, src fs.FS, meta Meta) error
-	// Previous reads the record of the version that Rollback would bring back; ErrNotInstalled when none.
+	// Previous reads the record of the version that Rollback would bring back, PreviousDir says where its
+	// files lie; ErrNotInstalled when none.
 	Previous(id string) (*Meta, error)
-	// Rollback swaps the installed and the previous version.
-	Rollback(id string) error
+	PreviousDir(id string) string
+	// Rollback swaps the installed and the previous version, which must be the one of that digest (what was
+	// judged); "" takes any.
+	Rollback(id, digest string) error
 	// Remove removes pack, record and previous version; no error when there is none.
 	Remove(id string) error
 	// Restamp takes the stamps again when some are young (§2.4) and nothing changed, so that later checks
@@ -111,13 +117,27 @@ type Store interface {
 	State() (*State, error)
 	// Update changes the state under the lock; fn's error leaves the old state.
 	Update(fn func(*State) error) error
-	// PutSkill, DropSkill and Skill keep skills/<pack_id>/SKILL.md; Skill answers fs.ErrNotExist.
+	// PutSkill, DropSkill and Skill keep skills/<pack_id>/SKILL.md; Skill answers fs.ErrNotExist. Skills lists
+	// the ids that have one, sorted.
 	PutSkill(id string, text []byte) error
 	DropSkill(id string) error
 	Skill(id string) ([]byte, error)
+	Skills() ([]string, error)
 	// LandDir is the directory of a land, "" for a key without one; MakeLand creates it 0700. PurgeLand
-	// removes every land directory of a pack in all tenants, principals and projects.
+	// removes every land directory of a pack in all tenants, principals and projects; HasLand says whether
+	// there is one.
 	LandDir(k LandKey) string
 	MakeLand(k LandKey) error
+	HasLand(pack string) (bool, error)
 	PurgeLand(pack string) error
+	// Reader is the same store for those who must write nothing (§12.1.9).
+	Reader() Reader
+}
+
+// Reader shows a store and writes nothing: a change that a crash cut off is shown as it will be once the
+// next write, or Repair, has finished it. Its methods mean what those of Store mean.
+type Reader interface {
+	Store
+	// Unfinished names the packs of such changes, sorted. It waits for living processes.
+	Unfinished() ([]string, error)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,7 +53,7 @@ func act(s *FS, name string) error {
 	case "install":
 		return s.Install("demo", files(arg), Meta{Version: arg})
 	case "rollback":
-		return s.Rollback("demo")
+		return s.Rollback("demo", "")
 	case "remove":
 		return s.Remove("demo")
 	case "flip": // activates and deactivates, and leaves activated
@@ -156,8 +157,12 @@ func Test_11_3_KilledAtEveryPointLeavesOldOrNew(t *testing.T) {
 				if !killed(t, home, c.act, point) {
 					break
 				}
+				seen := untouched(t, s)
 				v, p := whole(t, s)
 				got := [2]string{v, p}
+				if got != seen {
+					t.Errorf("point %d: a reader saw %q, and it became %q", point, seen, got)
+				}
 				if got != c.old && got != c.new {
 					t.Fatalf("point %d: version and previous are %q, want %q or %q", point, got, c.old, c.new)
 				}
@@ -169,6 +174,49 @@ func Test_11_3_KilledAtEveryPointLeavesOldOrNew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// untouched is what a reader sees after a crash, while it changes nothing (§12.1.9).
+func untouched(t *testing.T, s *FS) [2]string {
+	t.Helper()
+	before := tree(t, s.home)
+	r := s.Reader()
+	seen := [2]string{}
+	ids, err := r.Packs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if meta, err := r.Meta("demo"); err == nil {
+		seen[0] = meta.Version
+		if err := pack.Intact(r.Dir("demo"), meta.Record); err != nil {
+			t.Errorf("a reader finds half a pack: %v", err)
+		}
+	} else if !errors.Is(err, ErrNotInstalled) {
+		t.Fatal(err)
+	}
+	if prev, err := r.Previous("demo"); err == nil {
+		seen[1] = prev.Version
+	}
+	if (len(ids) > 0) != (seen[0] != "") {
+		t.Errorf("listed %v, installed %q", ids, seen[0])
+	}
+	if after := tree(t, s.home); !slices.Equal(before, after) {
+		t.Errorf("a reader changed the store:\n%v\n%v", before, after)
+	}
+	return seen
+}
+
+// tree names everything below dir.
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // clean proves that the next write removes every leftover of a crash.

@@ -17,14 +17,23 @@ func foreign(info fs.FileInfo) bool {
 }
 
 // locked runs fn while it holds the lock file, which the kernel frees when a process dies.
-func locked(path string, fn func() error) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
+func locked(path string, fn func() error) error {
+	return flocked(path, os.O_CREATE|os.O_RDONLY, syscall.LOCK_EX, fn)
+}
+
+// lockedToRead makes no lock file and keeps no other reader out.
+func lockedToRead(path string, fn func() error) error {
+	return flocked(path, os.O_RDONLY, syscall.LOCK_SH, fn)
+}
+
+func flocked(path string, flags, how int, fn func() error) (err error) {
+	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		err = syscall.Flock(int(f.Fd()), how)
 		if err == nil {
 			return fn()
 		}

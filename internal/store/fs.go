@@ -221,6 +221,21 @@ func (s *FS) Skill(id string) ([]byte, error) {
 	return os.ReadFile(s.path("skills", id, "SKILL.md"))
 }
 
+// Skills lists skills/.
+func (s *FS) Skills() ([]string, error) {
+	entries, err := os.ReadDir(s.path("skills"))
+	if err != nil {
+		return nil, ignoreGone(err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if plainName(e.Name()) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
+}
+
 // LandDir is data/<tenant>/<land>/<owner>/<pack> (§9.2).
 func (s *FS) LandDir(k LandKey) string { return landDir(s.home, k) }
 
@@ -235,6 +250,9 @@ func (s *FS) MakeLand(k LandKey) error {
 	}
 	return os.MkdirAll(dir, 0o700)
 }
+
+// HasLand says whether some land of the pack has a directory.
+func (s *FS) HasLand(pack string) (bool, error) { return hasLand(s.home, pack) }
 
 // PurgeLand removes the pack's data of all tenants, principals and projects.
 func (s *FS) PurgeLand(pack string) error { return purgeLand(s.home, pack) }

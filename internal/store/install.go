@@ -74,15 +74,21 @@ func (s *FS) stage(dir string, src fs.FS, meta *Meta) error {
 	return syncDir(s.path("packs"))
 }
 
+// PreviousDir is packs/.previous/<id>.
+func (s *FS) PreviousDir(id string) string { return filepath.Join(s.previousDir(), id) }
+
 // Rollback swaps the installed and the previous version; the journal makes it one act.
-func (s *FS) Rollback(id string) error {
+func (s *FS) Rollback(id, digest string) error {
 	return s.change(func() error {
 		now, err := s.record(id)
 		if err != nil {
 			return err
 		}
-		if now.Previous == nil || !exists(filepath.Join(s.previousDir(), id)) {
+		if now.Previous == nil || !exists(s.PreviousDir(id)) {
 			return ErrNotInstalled
+		}
+		if digest != "" && digest != now.Previous.Record.Digest {
+			return ErrOther
 		}
 		next := &record{Meta: *now.Previous, Previous: &now.Meta}
 		return s.commit(journal{"rollback", id, ".staging-" + id, next})
@@ -147,26 +153,32 @@ func journals(entries []fs.DirEntry) []string {
 	return names
 }
 
-// Packs lists the ids that have a record, sorted.
+// Packs lists the ids that have a record, sorted, once what a crash left is finished.
 func (s *FS) Packs() ([]string, error) {
+	ids, unfinished, err := s.listed()
+	if err != nil || len(unfinished) == 0 {
+		return ids, err
+	}
+	if err := s.change(func() error { return nil }); err != nil {
+		return nil, err
+	}
+	ids, _, err = s.listed()
+	return ids, err
+}
+
+// listed are the ids that have a record and the journals that stand beside them.
+func (s *FS) listed() (ids, unfinished []string, err error) {
 	entries, err := os.ReadDir(s.metaDir())
-	if err == nil && len(journals(entries)) > 0 {
-		if err := s.change(func() error { return nil }); err != nil {
-			return nil, err
-		}
-		entries, err = os.ReadDir(s.metaDir())
-	}
 	if err != nil {
-		return nil, ignoreGone(err)
+		return nil, nil, ignoreGone(err)
 	}
-	var ids []string
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && plainName(id) {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
-	return ids, nil
+	return ids, journals(entries), nil
 }
 
 // finishAll ends every journal, then removes what nothing refers to. The caller holds the lock.

@@ -38,10 +38,10 @@ func plainName(s string) bool {
 	return s != "" && s[0] != '.' && !strings.ContainsAny(s, "/\\\x00")
 }
 
-// purgeLand removes data/*/*/*/<pack>.
-func purgeLand(home, pack string) error {
+// landsOf are the directories data/*/*/*/<pack> that exist.
+func landsOf(home, pack string) ([]string, error) {
 	if !plainName(pack) {
-		return nil
+		return nil, nil
 	}
 	level := []string{filepath.Join(home, "data")}
 	for range 3 { // tenant, land, owner
@@ -49,7 +49,7 @@ func purgeLand(home, pack string) error {
 		for _, dir := range level {
 			entries, err := os.ReadDir(dir)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+				return nil, err
 			}
 			for _, e := range entries {
 				if e.IsDir() {
@@ -59,8 +59,27 @@ func purgeLand(home, pack string) error {
 		}
 		level = next
 	}
+	var found []string
 	for _, dir := range level {
-		if err := removeTree(filepath.Join(dir, pack)); err != nil {
+		if dir = filepath.Join(dir, pack); exists(dir) {
+			found = append(found, dir)
+		}
+	}
+	return found, nil
+}
+
+func hasLand(home, pack string) (bool, error) {
+	found, err := landsOf(home, pack)
+	return len(found) > 0, err
+}
+
+func purgeLand(home, pack string) error {
+	found, err := landsOf(home, pack)
+	if err != nil {
+		return err
+	}
+	for _, dir := range found {
+		if err := removeTree(dir); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ type placed struct {
 	dir  string
 }
 
-var _ Store = (*Memory)(nil)
+var _ Reader = (*Memory)(nil)
 
 // NewMemory makes an empty store.
 func NewMemory(scratch string) *Memory {
@@ -104,13 +105,26 @@ func (m *Memory) Install(id string, src fs.FS, meta Meta) error {
 	return nil
 }
 
+// PreviousDir is where the version before lies.
+func (m *Memory) PreviousDir(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.packs[id]) < 2 {
+		return filepath.Join(m.scratch, "packs", ".previous", id)
+	}
+	return m.packs[id][1].dir
+}
+
 // Rollback swaps the two versions.
-func (m *Memory) Rollback(id string) error {
+func (m *Memory) Rollback(id, digest string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := m.packs[id]
 	if len(v) < 2 {
 		return ErrNotInstalled
+	}
+	if digest != "" && digest != v[1].meta.Record.Digest {
+		return ErrOther
 	}
 	m.packs[id] = []placed{v[1], v[0]}
 	return nil
@@ -197,7 +211,20 @@ func (m *Memory) Skill(id string) ([]byte, error) {
 	return slices.Clone(text), nil
 }
 
-// LandDir, MakeLand and PurgeLand use the same layout as the store on disk.
+// Skills lists the ids that have one.
+func (m *Memory) Skills() ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.skills)), nil
+}
+
+// Reader is the store itself: reading it writes nothing.
+func (m *Memory) Reader() Reader { return m }
+
+// Unfinished is empty: no change is cut off.
+func (m *Memory) Unfinished() ([]string, error) { return nil, nil }
+
+// LandDir, MakeLand, HasLand and PurgeLand use the same layout as the store on disk.
 func (m *Memory) LandDir(k LandKey) string { return landDir(m.scratch, k) }
 
 // MakeLand creates the directory, 0700.
@@ -208,6 +235,9 @@ func (m *Memory) MakeLand(k LandKey) error {
 	}
 	return os.MkdirAll(dir, 0o700)
 }
+
+// HasLand says whether the pack has data anywhere.
+func (m *Memory) HasLand(pack string) (bool, error) { return hasLand(m.scratch, pack) }
 
 // PurgeLand removes the pack's data everywhere.
 func (m *Memory) PurgeLand(pack string) error { return purgeLand(m.scratch, pack) }

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"§11 an install is an exact, read-only copy with its record", install},
 		{"§11 only what was linted is installed", linted},
 		{"§11 a newer version replaces the older, rollback goes back one and forth", rollback},
+		{"§13.3 only the version that was judged comes back", judged},
 		{"§11 what cannot be copied leaves the old pack", refused},
 		{"§11.1 remove removes everything and is idempotent", remove},
 		{"§2.4 restamp keeps the digest", restamp},
@@ -76,6 +77,30 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// judged: only the version that was looked at comes back; a reader sees what the store holds.
+func judged(t *testing.T, s store.Store) {
+	must(t, s.Install("demo", Files("1.0.0"), Meta("1.0.0")))
+	must(t, s.Install("demo", Files("2.0.0"), Meta("2.0.0")))
+	before, err := s.Previous("demo")
+	must(t, err)
+	must(t, pack.Intact(s.PreviousDir("demo"), before.Record))
+	now, err := s.Reader().Meta("demo")
+	must(t, err)
+	if now.Version != "2.0.0" {
+		t.Errorf("the reader sees %s", now.Version)
+	}
+	if err := s.Rollback("demo", now.Record.Digest); !errors.Is(err, store.ErrOther) {
+		t.Errorf("another version came back: %v", err)
+	}
+	must(t, s.Rollback("demo", before.Record.Digest))
+	if ids, err := s.Reader().Packs(); err != nil || !slices.Equal(ids, []string{"demo"}) {
+		t.Errorf("%v %v", ids, err)
+	}
+	if ids, err := s.Reader().Unfinished(); err != nil || len(ids) > 0 {
+		t.Errorf("%v %v", ids, err)
+	}
+}
+
 func empty(t *testing.T, s store.Store) {
 	ids, err := s.Packs()
 	must(t, err)
@@ -88,7 +113,7 @@ func empty(t *testing.T, s store.Store) {
 	if _, err := s.Previous("demo"); !errors.Is(err, store.ErrNotInstalled) {
 		t.Errorf("Previous: %v", err)
 	}
-	if err := s.Rollback("demo"); !errors.Is(err, store.ErrNotInstalled) {
+	if err := s.Rollback("demo", ""); !errors.Is(err, store.ErrNotInstalled) {
 		t.Errorf("Rollback: %v", err)
 	}
 	st, err := s.State()
@@ -175,7 +200,7 @@ func rollback(t *testing.T, s store.Store) {
 		if prev.Version != want {
 			t.Errorf("previous is %s, want %s", prev.Version, want)
 		}
-		must(t, s.Rollback("demo"))
+		must(t, s.Rollback("demo", ""))
 		if got := version(t, s); got != want {
 			t.Errorf("rolled back to %s, want %s", got, want)
 		}

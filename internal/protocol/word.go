@@ -1,0 +1,13 @@
+package protocol
+
+import "strings"
+
+// Word writes s as one word of a command line, so that a hint can be typed as it stands: quoted when a
+// shell would read it otherwise.
+func Word(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+"
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
