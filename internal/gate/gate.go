@@ -19,6 +19,7 @@ import (
 	"hcpx/internal/grant"
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
+	"hcpx/internal/places"
 	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -35,7 +36,7 @@ type Gate struct {
 	Hub      binding.Hub
 	Adapters map[string]adapter.Adapter // by the manifest's adapter name
 	Now      func() time.Time
-	UserHome string         // for reads that begin with ~
+	Places   places.Places  // what no read opens (§10.2)
 	Limits   sandbox.Limits // the runtime's caps (§10.4)
 
 	mu    sync.Mutex

@@ -14,6 +14,7 @@ import (
 	"hcpx/internal/adapter/wrap"
 	"hcpx/internal/binding"
 	"hcpx/internal/manifest"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/stamp"
@@ -57,7 +58,7 @@ func newFixture(t *testing.T, bin, uses, isolation string) *fixture {
 	if err := st.Install("tool", src, store.Meta{PackID: "tool", Version: "1.0.0"}); err != nil {
 		t.Fatal(err)
 	}
-	f.g = &Gate{Store: st, Sandbox: f.box, Hub: binding.NewHub(), Now: time.Now, UserHome: f.home,
+	f.g = &Gate{Store: st, Sandbox: f.box, Hub: binding.NewHub(), Now: time.Now, Places: places.Places{Home: f.home, Store: st.Home()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New()}}
 	f.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: t.TempDir()}
 	f.update(func(st *store.State) { st.SetActivated("default", "tool", true) })
@@ -261,6 +262,20 @@ func Test_10_2_ReadsAreWithheldUnlessAllowed(t *testing.T) {
 	want := sandbox.Link{Target: filepath.Join(f.home, ".config/acme"), HomeRel: ".config/acme"}
 	if err != nil || !slices.Equal(w.Spec.Links, []sandbox.Link{want}) || !slices.Equal(w.Withheld, []string{"~/.ssh-link"}) {
 		t.Errorf("allowed: %+v %v %v", w.Spec.Links, w.Withheld, err)
+	}
+}
+
+// §10.2: a read that the operator allowed and that leads to the audit's key, where $XDG_CONFIG_HOME puts it, is
+// withheld.
+func Test_10_2_NoReadOfTheAuditKey(t *testing.T) {
+	f := newFixture(t, "./bin/tool", `[]`, "sandbox")
+	f.g.Places.Config = filepath.Join(f.home, ".config/acme")
+	if err := os.MkdirAll(filepath.Join(f.g.Places.Own(), "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.update(func(st *store.State) { st.Reads = []protocol.AllowedRead{{Pack: "tool", Path: "~/.config/acme"}} })
+	if w, err := f.world("see"); err != nil || len(w.Spec.Links) != 0 || !slices.Contains(w.Withheld, "~/.config/acme") {
+		t.Errorf("%+v %v", w, err)
 	}
 }
 

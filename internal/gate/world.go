@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hcpx/internal/adapter"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
@@ -132,7 +133,7 @@ func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *
 			spec.Write = append(append(spec.Write, s.Workspace), s.GitDirs...)
 		}
 		spec.Dir = s.Workspace
-		if within(s.Dir, s.Workspace) {
+		if places.Within(s.Dir, s.Workspace) {
 			spec.Dir = s.Dir
 		}
 		return nil
@@ -156,11 +157,11 @@ func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *
 func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
 	for _, declared := range need.Reads {
 		allowed := slices.ContainsFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == v.ID && r.Path == declared })
-		link := sandbox.Link{Target: declared}
+		link := sandbox.Link{Target: g.Places.Target(declared)}
 		if rel, home := strings.CutPrefix(declared, "~/"); home {
-			link = sandbox.Link{Target: filepath.Join(g.UserHome, rel), HomeRel: rel}
+			link.HomeRel = rel
 		}
-		if !allowed || !g.open(link.Target) {
+		if !allowed || !g.open(declared) {
 			w.Withheld = append(w.Withheld, declared)
 			continue
 		}
@@ -168,19 +169,10 @@ func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
 	}
 }
 
-// open says whether an allowed read exists, and leads to no credential store and not to the runtime's own
-// store, wherever its links go (§10.2).
-func (g *Gate) open(target string) bool {
-	real, err := filepath.EvalSymlinks(target)
-	if err != nil {
-		return false
-	}
-	judged := real
-	if home, err := filepath.EvalSymlinks(g.UserHome); err == nil && within(real, home) {
-		judged = "~" + strings.TrimPrefix(real, home)
-	}
-	store := g.Store.Home()
-	return protocol.ClosedRead(judged) == "" && !within(real, store) && !within(store, real)
+// open says whether an allowed read exists and stays out of the closed places, wherever its links go (§10.2).
+func (g *Gate) open(declared string) bool {
+	_, err := filepath.EvalSymlinks(g.Places.Target(declared))
+	return err == nil && g.Places.ClosedRead(declared) == ""
 }
 
 // network is what the manifest declares, with the operator's hosts where it lets them in (§10.2).
@@ -213,8 +205,4 @@ func (w *World) existing() *sandbox.Spec {
 	spec.Write = slices.DeleteFunc(slices.Clone(spec.Write), absent)
 	spec.Dir = ""
 	return &spec
-}
-
-func within(dir, root string) bool {
-	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")
 }

@@ -18,6 +18,7 @@ import (
 	"hcpx/internal/binding"
 	"hcpx/internal/gate"
 	"hcpx/internal/manifest"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
@@ -131,7 +132,7 @@ func newRig(t testing.TB) *rig {
 	r := &rig{t: t, store: store.NewMemory(t.TempDir()), box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
 		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
 	ids := 0
-	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, UserHome: t.TempDir(),
+	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, Places: places.Places{Home: t.TempDir()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
 	r.p = New(Deps{Gate: g, Audit: r.log, Now: func() time.Time { return testNow }, OutputCap: 8 << 20,
 		NewID: func() string { ids++; return fmt.Sprintf("run-%d", ids) }})

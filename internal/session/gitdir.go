@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hcpx/internal/places"
 )
 
 // gitDirs are the git directories of a workspace that lie outside it (§9.2). One counts only if it points
@@ -29,7 +31,7 @@ func gitDirs(root string) []string {
 	} else if info.Mode()&os.ModeSymlink != 0 {
 		dir = real(root, dotGit)
 	}
-	if dir == "" || within(dir, root) || !exists(filepath.Join(dir, "HEAD")) {
+	if dir == "" || places.Within(dir, root) || !exists(filepath.Join(dir, "HEAD")) {
 		return nil
 	}
 	if common := firstLine(filepath.Join(dir, "commondir")); common != "" {
@@ -39,7 +41,7 @@ func gitDirs(root string) []string {
 			back == "" || real(dir, back) != dotGit {
 			return nil
 		}
-		if within(common, root) {
+		if places.Within(common, root) {
 			return []string{dir}
 		}
 		return []string{dir, common}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 )
 
@@ -19,25 +20,23 @@ type Flags struct{ Session, As, Project, Workspace string }
 
 // Inputs is all that a Session is made of. Everything comes in: nothing is read but directories.
 type Inputs struct {
-	Flags     Flags
-	Getenv    func(string) string
-	Dir       string // working directory
-	Home      string // the user's home, "" when there is none
-	StoreHome string // $HCP_HOME
-	User      string // name of the OS user
-	Agents    string // setting identity.agents: trust-flags takes a Principal as it is named
+	Flags  Flags
+	Getenv func(string) string
+	Dir    string        // working directory
+	Closed places.Places // where no workspace is
+	User   string        // name of the OS user
 }
 
-// Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be, for
-// whoami; nothing may run in it.
+// Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be: where only
+// the Principal is missing (unauthenticated), it carries the refusal down to step 4 and into the audit (§9.7).
 func Resolve(in Inputs) (protocol.Session, *protocol.Error) {
 	s := protocol.Session{Tenant: "local", Dir: in.Dir}
 	var errs [3]*protocol.Error
-	s.ID, errs[1] = in.id()
-	s.Principal, s.How, errs[0] = in.principal()
-	s.Project, errs[2] = in.project()
+	s.ID, errs[0] = in.id()
+	s.Project, errs[1] = in.project()
+	s.Principal, s.How, errs[2] = in.principal()
 	named := first(in.Flags.Workspace, in.Getenv("HCP_WORKSPACE"))
-	w := FindWorkspace(Places{Dir: in.Dir, Home: in.Home, Store: in.StoreHome, Config: in.Getenv("XDG_CONFIG_HOME")}, named)
+	w := FindWorkspace(in.Dir, named, in.Closed)
 	s.Workspace, s.GitDirs, s.WorkspaceReason = w.Root, w.GitDirs, w.Reason
 	if real, err := filepath.EvalSymlinks(in.Dir); err == nil {
 		s.Dir = real

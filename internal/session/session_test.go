@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 )
 
@@ -24,7 +25,7 @@ func env(pairs ...string) func(string) string {
 
 func Test_9_3_FlagsBeatTheEnvironmentBeatsTheUser(t *testing.T) {
 	dir := tree(t, "work/")
-	base := Inputs{Getenv: env(), Dir: dir + "/work", Home: dir + "/home", StoreHome: dir + "/home/.hcp", User: "ada"}
+	base := Inputs{Getenv: env(), Dir: dir + "/work", Closed: places.Places{Home: dir + "/home", Store: dir + "/home/.hcp"}, User: "ada"}
 	full := env("HCP_SESSION", "ci", "HCP_PRINCIPAL", "agent:claude-code", "HCP_PROJECT", "apollo", "HCP_WORKSPACE", dir+"/work")
 	cases := []struct {
 		name string
@@ -63,6 +64,10 @@ func Test_9_1_APrincipalWithoutTheFormIsUnauthenticated(t *testing.T) {
 		if string(s.Principal) != as || s.How != "the flag --as" || s.ID != "default" || s.Dir == "" {
 			t.Errorf("whoami cannot tell of %q: %+v", as, s)
 		}
+	}
+	// A wrong flag beside it is said first: it is no denial, and nobody is judged by it (§9.7).
+	if _, err := Resolve(Inputs{Flags: Flags{As: "ada", Project: "No"}, Getenv: env(), Dir: t.TempDir()}); err == nil || err.Code != protocol.UsageError {
+		t.Errorf("two faults: %v", err)
 	}
 	if _, err := Resolve(Inputs{Getenv: env(), Dir: t.TempDir()}); err == nil || err.Code != protocol.Unauthenticated {
 		t.Errorf("a user without a name: %v", err)

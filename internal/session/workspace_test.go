@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hcpx/internal/places"
 )
 
 func Test_9_2_TheNearestMarkIsTheWorkspace(t *testing.T) {
@@ -15,23 +17,21 @@ func Test_9_2_TheNearestMarkIsTheWorkspace(t *testing.T) {
 	if err := os.Symlink(dir+"/repo/sub", dir+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	places := Places{Home: dir + "/home", Store: dir + "/home/.hcp"}
+	closed := places.Places{Home: dir + "/home", Store: dir + "/home/.hcp"}
 	for from, want := range map[string]string{
 		"repo": "repo", "repo/sub/deep": "repo", "repo/inner/x": "repo/inner", "hg": "hg", "jj/.jj/a": "jj", "plain/x": "plain/x", "link/deep": "repo",
 	} {
-		places.Dir = filepath.Join(dir, from)
-		if got := FindWorkspace(places, ""); got.Root != filepath.Join(dir, want) || got.Reason != "" || got.GitDirs != nil {
+		if got := FindWorkspace(filepath.Join(dir, from), "", closed); got.Root != filepath.Join(dir, want) || got.Reason != "" || got.GitDirs != nil {
 			t.Errorf("from %s: %+v, want %s", from, got, want)
 		}
 	}
 	for named, want := range map[string]string{"..": "repo/sub", dir + "/plain": "plain", "../../inner": "repo/inner"} {
-		places.Dir = dir + "/repo/sub/deep"
-		if got := FindWorkspace(places, named); got.Root != filepath.Join(dir, want) {
+		if got := FindWorkspace(dir+"/repo/sub/deep", named, closed); got.Root != filepath.Join(dir, want) {
 			t.Errorf("named %s: %+v, want %s", named, got, want)
 		}
 	}
 	for _, named := range []string{"none", dir + "/repo/file"} {
-		if got := FindWorkspace(places, named); got.Root != "" || got.Reason == "" {
+		if got := FindWorkspace(dir+"/repo/sub/deep", named, closed); got.Root != "" || got.Reason == "" {
 			t.Errorf("named %s: %+v", named, got)
 		}
 	}
@@ -39,25 +39,23 @@ func Test_9_2_TheNearestMarkIsTheWorkspace(t *testing.T) {
 
 func Test_9_2_RootAndHomeOnlyWhenNamed(t *testing.T) {
 	dir := tree(t, "home/docs/", "config/")
-	p := Places{Dir: dir + "/home", Home: dir + "/home", Store: dir + "/store", Config: dir + "/config"}
-	if got := FindWorkspace(p, ""); got.Root != "" || !strings.Contains(got.Reason, "--workspace") {
+	p := places.Places{Home: dir + "/home", Store: dir + "/store", Config: dir + "/config"}
+	if got := FindWorkspace(dir+"/home", "", p); got.Root != "" || !strings.Contains(got.Reason, "--workspace") {
 		t.Errorf("home: %+v", got)
 	}
-	if got := FindWorkspace(p, dir+"/home"); got.Root != dir+"/home" {
+	if got := FindWorkspace(dir, dir+"/home", p); got.Root != dir+"/home" {
 		t.Errorf("home, named: %+v", got)
 	}
 	if err := os.WriteFile(dir+"/home/hcp.toml", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Dir = dir + "/home/docs"
-	if got := FindWorkspace(p, ""); got.Root != "" {
+	if got := FindWorkspace(dir+"/home/docs", "", p); got.Root != "" {
 		t.Errorf("a mark in the home directory: %+v", got)
 	}
-	p.Dir = "/"
-	if got := FindWorkspace(p, ""); got.Root != "" || got.Reason == "" {
+	if got := FindWorkspace("/", "", p); got.Root != "" || got.Reason == "" {
 		t.Errorf("/: %+v", got)
 	}
-	if got := FindWorkspace(p, "/"); got.Root != "" {
+	if got := FindWorkspace("/", "/", p); got.Root != "" {
 		t.Errorf("/ holds the store: %+v", got)
 	}
 }
@@ -67,14 +65,14 @@ func Test_9_2_NeverTheStoreOrACredentialStore(t *testing.T) {
 	if err := os.Symlink(dir+"/home/.ssh", dir+"/keys"); err != nil {
 		t.Fatal(err)
 	}
-	p := Places{Dir: dir, Home: dir + "/home", Store: dir + "/home/.hcp"}
+	p := places.Places{Home: dir + "/home", Config: dir + "/home/.config", Store: dir + "/home/.hcp"}
 	for _, named := range []string{"home", "home/.ssh", "home/.config", "home/.config/gh", "home/.config/git", "home/.config/hcpx", "home/.hcp",
 		"home/.hcp/data", "keys", ".", "/"} {
-		if got := FindWorkspace(p, named); got.Root != "" || !strings.Contains(got.Reason, "cannot be a workspace") {
+		if got := FindWorkspace(dir, named, p); got.Root != "" || !strings.Contains(got.Reason, "cannot be a workspace") {
 			t.Errorf("%s: %+v", named, got)
 		}
 	}
-	if got := FindWorkspace(p, "home/src"); got.Root != dir+"/home/src" {
+	if got := FindWorkspace(dir, "home/src", p); got.Root != dir+"/home/src" {
 		t.Errorf("beside them: %+v", got)
 	}
 	// Before they exist: the store and the configuration count, since a first run makes them.
@@ -82,17 +80,16 @@ func Test_9_2_NeverTheStoreOrACredentialStore(t *testing.T) {
 	if err := os.Symlink(dir+"/x", dir+"/home/alias"); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Places{{Home: dir + "/home", Store: dir + "/store"}, {Home: dir + "/none", Store: dir + "/home/.hcp"},
+	for _, p := range []places.Places{{Home: dir + "/home", Store: dir + "/store"}, {Home: dir + "/none", Store: dir + "/home/.hcp"},
 		{Home: dir + "/none", Config: dir + "/home/c"}, {Store: dir + "/home/alias"}} {
-		p.Dir = dir
 		refused, taken := "home", "x"
 		if p.Store == dir+"/home/alias" { // which leads to x
 			refused, taken = taken, refused
 		}
-		if got := FindWorkspace(p, refused); got.Root != "" {
+		if got := FindWorkspace(dir, refused, p); got.Root != "" {
 			t.Errorf("%s with %+v: %+v", refused, p, got)
 		}
-		if got := FindWorkspace(p, taken); got.Root == "" {
+		if got := FindWorkspace(dir, taken, p); got.Root == "" {
 			t.Errorf("%s with %+v: %+v", taken, p, got)
 		}
 	}
@@ -127,7 +124,7 @@ func Test_9_2_AGitDirectoryElsewhereMustPointBack(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, append(c.files, "w/sub/")...)
-			got := FindWorkspace(Places{Dir: dir + "/w/sub", Home: dir + "/home", Store: dir + "/home/.hcp"}, "")
+			got := FindWorkspace(dir+"/w/sub", "", places.Places{Home: dir + "/home", Store: dir + "/home/.hcp"})
 			want := Workspace{Root: dir + "/w"}
 			for _, g := range c.want {
 				want.GitDirs = append(want.GitDirs, filepath.Join(dir, g))
@@ -164,7 +161,7 @@ func Test_9_2_WhatGitItselfMakes(t *testing.T) {
 	for root, want := range map[string][]string{
 		"main": nil, "linked": {dir + "/main/.git/worktrees/linked", dir + "/main/.git"}, "main/sub": {dir + "/main/.git/modules/sub"},
 	} {
-		got := FindWorkspace(Places{Dir: filepath.Join(dir, root), Home: dir + "/home", Store: dir + "/home/.hcp"}, "")
+		got := FindWorkspace(filepath.Join(dir, root), "", places.Places{Home: dir + "/home", Store: dir + "/home/.hcp"})
 		if diff := cmp.Diff(Workspace{Root: filepath.Join(dir, root), GitDirs: want}, got); diff != "" {
 			t.Errorf("%s: %s", root, diff)
 		}
