@@ -22,6 +22,7 @@ import (
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
 	"hcpx/internal/pipeline"
+	"hcpx/internal/places"
 	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -38,7 +39,9 @@ type Options struct {
 	Managed  string // the operator's settings of this machine (§9.3), "" = the usual place
 	Getenv   func(string) string
 	Now      func() time.Time
-	Watch    *Watch // counts what the doors did; nil outside conformance
+	// Ready is closed when a signal would cancel what runs; no command starts before (§6.9). nil: at once.
+	Ready <-chan struct{}
+	Watch *Watch // counts what the doors did; nil outside conformance
 	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
 }
@@ -50,7 +53,9 @@ const managedPath = "/etc/hcpx/managed.toml"
 type App struct {
 	o        Options
 	home     string
+	places   places.Places
 	settings *settings.Settings
+	fault    *protocol.Error // what is wrong in the settings; then none of them holds
 
 	store func() *store.FS
 	audit func() audit.Log
@@ -60,7 +65,8 @@ type App struct {
 }
 
 // Open reads the settings and makes nothing (§11.3: lint, version, help, completion and conformance create
-// no store).
+// no store). Settings that cannot be used stop whoever would run or change something, and no one who looks
+// (§12.1.7): see Executor, Lifecycle and Health.
 func Open(o Options) (*App, *protocol.Error) {
 	home, refusal := homeOf(o)
 	if refusal != nil {
@@ -69,11 +75,12 @@ func Open(o Options) (*App, *protocol.Error) {
 	if o.Managed == "" {
 		o.Managed = managedPath
 	}
+	a := &App{o: o, home: home, places: placesOf(o, home)}
 	set, err := settings.Load(home, o.Managed)
 	if err != nil {
-		return nil, unusable(err)
+		set, a.fault = settings.Default(), unusable(err)
 	}
-	a := &App{o: o, home: home, settings: set}
+	a.settings = set
 	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now}) })
 	a.audit = sync.OnceValue(a.newAudit)
 	a.gate = sync.OnceValue(a.newGate)
@@ -84,15 +91,11 @@ func Open(o Options) (*App, *protocol.Error) {
 
 // unusable says what is wrong in the settings: a value that is not understood might be the one that forbids.
 func unusable(err error) *protocol.Error {
-	e := protocol.Fail(protocol.InternalError, "The settings cannot be used: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
+	e := protocol.Fail(protocol.InternalError, "The settings cannot be used: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".").
+		WithHint("hcpx config show")
 	var all *settings.Error
 	if errors.As(err, &all) {
 		e = e.With("problems", all.Problems)
-		for _, p := range all.Problems {
-			if p.Hint != "" && e.Hint == "" {
-				e.Hint = p.Hint
-			}
-		}
 	}
 	return e
 }
@@ -121,17 +124,22 @@ func homeOf(o Options) (string, *protocol.Error) {
 // Home is the store's directory.
 func (a *App) Home() string { return a.home }
 
-// Settings are the settings in force.
-func (a *App) Settings() *settings.Settings { return a.settings }
+// Settings are the settings in force, and what is wrong with them: then they are the defaults.
+func (a *App) Settings() (*settings.Settings, *protocol.Error) { return a.settings, a.fault }
+
+// placesOf are the closed places of this user (§10.2), for gate, session and lifecycle alike.
+func placesOf(o Options, store string) places.Places {
+	config := o.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = ""
+	}
+	return places.Places{Home: o.UserHome, Config: config, Store: store}
+}
 
 // AuditConfig says where the audit and its key lie; the key stands outside the store (§15.4).
 func (a *App) AuditConfig() audit.Config {
-	base := a.o.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		base = filepath.Join(a.o.UserHome, ".config")
-	}
 	return audit.Config{
-		Dir: filepath.Join(a.home, "audit"), KeyPath: filepath.Join(base, "hcpx", "audit.key"), Now: a.o.Now,
+		Dir: filepath.Join(a.home, "audit"), KeyPath: filepath.Join(a.places.Own(), "audit.key"), Now: a.o.Now,
 	}
 }
 
@@ -148,7 +156,10 @@ func (a *App) newGate() *gate.Gate {
 		Store: a.store(), Hub: binding.NewHub(),
 		Sandbox:  sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now}),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
-		Now:      a.o.Now, UserHome: a.o.UserHome, Limits: a.limits(),
+		Now:      a.o.Now, Places: a.places, Limits: a.limits(),
+	}
+	if a.o.Ready != nil {
+		g.Sandbox = readySandbox{g.Sandbox, a.o.Ready}
 	}
 	if a.o.Watch != nil {
 		g.Sandbox, g.Hub = watchedSandbox{g.Sandbox, a.o.Watch}, watchedHub{g.Hub, a.o.Watch}
@@ -175,7 +186,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
-		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth,
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault,
 	}
 }
 
@@ -192,14 +203,25 @@ func (a *App) auditHealth() error {
 
 // Executor is the one way to run a command; the bootstrap pack is there from first use (§11.4).
 func (a *App) Executor(s protocol.Session) (protocol.Executor, *protocol.Error) {
+	if a.fault != nil {
+		return nil, a.fault
+	}
 	if err := a.life().EnsureBootstrap(s); err != nil {
 		return nil, err
 	}
 	return a.exec(), nil
 }
 
+// Refuse answers a request that cannot run, through the steps before why.Step and into the audit (§9.7).
+func (a *App) Refuse(ctx context.Context, s protocol.Session, envelope []byte, why *protocol.Error) protocol.Result {
+	return a.exec().Refuse(ctx, s, envelope, why)
+}
+
 // Lifecycle is §11's operations; the bootstrap pack is there from first use.
 func (a *App) Lifecycle(s protocol.Session) (*lifecycle.Lifecycle, *protocol.Error) {
+	if a.fault != nil {
+		return nil, a.fault
+	}
 	if err := a.life().EnsureBootstrap(s); err != nil {
 		return nil, err
 	}
@@ -221,7 +243,7 @@ type Caller struct {
 func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 	in := session.Inputs{
 		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
-		Getenv: a.o.Getenv, Dir: c.Dir, Home: a.o.UserHome, StoreHome: a.home, Agents: a.settings.Agents,
+		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places,
 	}
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()

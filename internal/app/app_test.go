@@ -9,7 +9,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"hcpx/internal/audit"
 	"hcpx/internal/protocol"
+	"hcpx/internal/settings"
 )
 
 func options(t *testing.T, env map[string]string) Options {
@@ -32,12 +34,58 @@ func Test_11_3_HomeIsFlagThenEnvironmentThenUserHome(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{
-		"no home":             {Getenv: func(string) string { return "" }},
-		"relative, no dir":    {Home: "x", Getenv: func(string) string { return "" }},
-		"unreadable settings": {Home: badSettings(t), Getenv: func(string) string { return "" }},
+		"no home":          {Getenv: func(string) string { return "" }},
+		"relative, no dir": {Home: "x", Getenv: func(string) string { return "" }},
 	} {
 		if _, err := Open(o); err == nil {
 			t.Errorf("%s: opened", name)
+		}
+	}
+}
+
+// Settings that are not understood stop who would run or change something, and nobody who looks (§12.1.7); the
+// refusal is in the audit (§9.7).
+func TestHCP_12_1_7_BadSettingsAreAFinding(t *testing.T) {
+	o := options(t, nil)
+	o.Home = badSettings(t)
+	a, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local"}
+	if _, err := a.Executor(s); err == nil || err.Code != protocol.InternalError || err.Hint != "hcpx config show" {
+		t.Errorf("exec: %v", err)
+	}
+	_, fault := a.Lifecycle(s)
+	if fault == nil || len(fault.Details["problems"].([]settings.Problem)) != 1 {
+		t.Fatalf("lifecycle: %v", fault)
+	}
+	if v := a.Health().Status(s); v.Exit != 1 {
+		t.Errorf("status: %+v", v)
+	}
+	if v := a.Health().Lint([]string{t.TempDir()}); len(v.Issues) == 0 {
+		t.Error("lint looks at nothing")
+	}
+	fault.Step = 2
+	if r := a.Refuse(t.Context(), s, []byte(`{"pack_id":"a","verb_key":"b"}`), fault); r.OK || r.Error != fault {
+		t.Errorf("refused: %+v", r)
+	}
+	if report, err := audit.Verify(a.AuditConfig()); err != nil || report.Entries != 1 {
+		t.Errorf("audit: %+v %v", report, err)
+	}
+}
+
+// The audit's key lies where no read and no workspace comes (§10.2, §15.4).
+func Test_10_2_TheAuditKeyLiesInAClosedPlace(t *testing.T) {
+	xdg := filepath.Join(t.TempDir(), "xdg")
+	for _, env := range []map[string]string{nil, {"XDG_CONFIG_HOME": xdg}, {"XDG_CONFIG_HOME": "relative"}} {
+		a, err := Open(options(t, env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := a.AuditConfig().KeyPath
+		if a.gate().Places.ClosedRead(key) == "" || a.gate().Places.Closed(filepath.Dir(key)) == "" {
+			t.Errorf("%v: %s is open", env, key)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (d *deps) app() (*app.App, error) {
 	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
-		Now: d.env.Now, Builtin: d.builtin,
+		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready,
 	})
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (d *deps) app() (*app.App, error) {
 	return a, nil
 }
 
-// who resolves the Session, in one place for every command (§9.3).
+// who resolves the Session, in one place for every command (§9.3); with an error it is as complete as it can be.
 func (d *deps) who() (protocol.Session, error) {
 	if d.session != nil {
 		s := *d.session
@@ -56,7 +56,7 @@ func (d *deps) who() (protocol.Session, error) {
 		Dir: d.env.Dir, User: d.env.User,
 	})
 	if failure != nil {
-		return protocol.Session{}, failure
+		return s, failure
 	}
 	d.session = &s
 	return s, nil

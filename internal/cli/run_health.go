@@ -19,10 +19,12 @@ func runDoctor(_ context.Context, d *deps, _ healthOptions) error {
 
 // health shows findings; the exit code is 0 healthy, 2 on a warning, 1 on a failure (HCP-12.1-7).
 func (d *deps) health(examine func(*lifecycle.Lifecycle, protocol.Session) lifecycle.HealthView, next string) error {
-	v, err := look(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.HealthView, *protocol.Error) {
-		return examine(l, s), nil
-	}, func(p *page, v lifecycle.HealthView) { showHealth(p, v, next) })
-	if err != nil {
+	a, s, err := d.appAndSession()
+	if err != nil && asFailure(err).Code != protocol.Unauthenticated { // which is a finding
+		return err
+	}
+	v := examine(a.Health(), s)
+	if err := d.show(v, func(p *page) { showHealth(p, v, next) }); err != nil {
 		return err
 	}
 	return exit(v.Exit)

@@ -16,13 +16,21 @@ type operation[V any] func(*lifecycle.Lifecycle, protocol.Session) (V, *protocol
 func stage[V any](d *deps, do operation[V], text func(*page, V)) error {
 	a, s, err := d.appAndSession()
 	if err != nil {
-		return err
+		return turnedAway(a, s, err)
 	}
 	life, refusal := a.Lifecycle(s)
 	if refusal != nil {
 		return refusal
 	}
 	_, err = answered(d, s, life, do, text)
+	return err
+}
+
+// turnedAway puts a caller without a valid Principal into the audit; a wrong command line is no denial (§9.7).
+func turnedAway(a *app.App, s protocol.Session, err error) error {
+	if e := asFailure(err); a != nil && e.Code == protocol.Unauthenticated {
+		return a.Health().Refuse(s, e)
+	}
 	return err
 }
 

@@ -22,7 +22,7 @@ func (t target) New(home string) (conformance.Runtime, error) {
 	d := newDeps(t.env)
 	a, refusal := app.Open(app.Options{
 		Home: home, UserHome: filepath.Join(around, "user"), Managed: filepath.Join(around, "managed.toml"), Now: t.env.Now,
-		Watch: &watch, Builtin: d.builtin,
+		Watch: &watch, Builtin: d.builtin, Ready: t.env.Ready,
 		Getenv: func(name string) string {
 			if name == "PATH" {
 				return t.env.Getenv(name)

@@ -13,6 +13,7 @@ import (
 type key struct {
 	name   string
 	preset any
+	note   string                      // what a person must know who reads its value
 	read   func(v value) (any, string) // the typed value, or what is wrong
 	set    func(s *Settings, v any)
 	show   func(s *Settings) string
@@ -21,8 +22,10 @@ type key struct {
 // keys is the list of all settings, in the order of `hcpx config show`.
 func keys() []key {
 	const mib = 1 << 20
+	agents := choice("identity.agents", func(s *Settings) *string { return &s.Agents }, "detect", "trust-flags")
+	agents.note = "detection comes later: --as and HCP_PRINCIPAL are taken at their word either way"
 	return []key{
-		choice("identity.agents", func(s *Settings) *string { return &s.Agents }, "detect", "trust-flags"),
+		agents,
 		choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "ask", "envelope"),
 		size("limits.output", func(s *Settings) *int64 { return &s.Limits.Output }, 8*mib),
 		span("limits.wall_max", func(s *Settings) *time.Duration { return &s.Limits.WallMax }, time.Hour),

@@ -20,7 +20,7 @@ import (
 
 // Settings are the values in force. They are not changed after Load.
 type Settings struct {
-	Agents       string // detect | trust-flags (§9.3)
+	Agents       string // detect | trust-flags (§9.3); detection comes later, so that both act alike
 	ConfirmAgent string // ask | envelope (§15.2)
 	Limits       Limits
 	PackFiles    int   // §2.1
@@ -42,6 +42,7 @@ type Row struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	From  string `json:"from"` // default | config.toml | managed.toml
+	Note  string `json:"note,omitempty"`
 }
 
 // Problem is one thing wrong in a settings file; line and column are 1-based, the column in code points.
@@ -125,7 +126,7 @@ func (s *Settings) Rows() []Row {
 		if from == "" {
 			from = "default"
 		}
-		rows = append(rows, Row{k.name, k.show(s), from})
+		rows = append(rows, Row{k.name, k.show(s), from, k.note})
 	}
 	return rows
 }

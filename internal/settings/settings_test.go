@@ -24,10 +24,11 @@ func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Row{
-		{"identity.agents", "detect", "default"}, {"confirm.agent", "ask", "default"},
-		{"limits.output", "8388608", "default"}, {"limits.wall_max", "1h0m0s", "default"}, {"limits.cpu", "1h0m0s", "default"},
-		{"limits.files", "1024", "default"}, {"limits.file_size", "1073741824", "default"},
-		{"packs.max_files", "4096", "default"}, {"packs.max_bytes", "67108864", "default"},
+		{Key: "identity.agents", Value: "detect", From: "default", Note: "detection comes later: --as and HCP_PRINCIPAL are taken at their word either way"},
+		{Key: "confirm.agent", Value: "ask", From: "default"},
+		{Key: "limits.output", Value: "8388608", From: "default"}, {Key: "limits.wall_max", Value: "1h0m0s", From: "default"}, {Key: "limits.cpu", Value: "1h0m0s", From: "default"},
+		{Key: "limits.files", Value: "1024", From: "default"}, {Key: "limits.file_size", Value: "1073741824", From: "default"},
+		{Key: "packs.max_files", Value: "4096", From: "default"}, {Key: "packs.max_bytes", Value: "67108864", From: "default"},
 	}
 	if diff := cmp.Diff(want, s.Rows()); diff != "" {
 		t.Error(diff)
