@@ -16,15 +16,19 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go signals(cancel)
-	return cli.Main(ctx, cli.System())
+	ready := make(chan struct{})
+	go signals(cancel, ready)
+	env := cli.System()
+	env.Ready = ready
+	return cli.Main(ctx, env)
 }
 
 // signals cancels at the first one; a second ends the process at once. It is set up beside the work, since
-// Go's hand-over to its signal thread costs a tenth of a short command.
-func signals(cancel func()) {
+// Go's hand-over to its signal thread costs a tenth of a short command; what starts a child waits for ready.
+func signals(cancel func(), ready chan<- struct{}) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	close(ready)
 	<-c
 	signal.Stop(c)
 	cancel()

@@ -100,17 +100,19 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 		return d.execEnvelope(ctx, o)
 	}
 	a, x, s, err := d.executor()
-	if err != nil {
-		return d.early(o, err)
+	if a == nil {
+		return err
 	}
-	var schema *jsondoc.Node
+	args, bad := jsondoc.Obj(), []protocol.Violation(nil)
 	if len(o.Words) > 0 {
-		schema = a.ArgsSchema(o.Pack, o.Verb)
+		args, bad = buildArgs(o.Words, a.ArgsSchema(o.Pack, o.Verb))
 	}
-	args, bad := buildArgs(o.Words, schema)
+	refuse := func(why *protocol.Error) error { return d.answer(a.Refuse(ctx, s, o.envelope(args), why)) }
 	switch {
+	case err != nil:
+		return refuse(stepped(err))
 	case len(bad) > 0:
-		return d.answer(unsayable(ctx, x, s, o, bad))
+		return refuse(unsayable(o, bad))
 	case o.Plan:
 		return d.answerPlan(x.Plan(ctx, s, o.envelope(args)))
 	case !o.Confirm && o.Approval == "" && d.mayAsk(s):
@@ -120,7 +122,7 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 		}
 		yes, refusal := d.askFirst(plan)
 		if refusal != nil {
-			return d.answer(protocol.Denied(o.Pack, o.Verb, refusal))
+			return refuse(refusal)
 		}
 		o.Confirm = yes
 	}
@@ -146,32 +148,24 @@ func (o execOptions) envelope(args *jsondoc.Node) []byte {
 	return jsondoc.Obj(members...).Append(nil)
 }
 
-// early answers what failed before the pipeline: once both ids are known the answer is a whole Result, but
-// a wrong flag is none (§6.7).
-func (d *deps) early(o execOptions, err error) error {
-	e := asFailure(err)
-	if e.Code == protocol.UsageError {
-		return e
+// stepped says at which step what failed before the pipeline is refused: a caller without a valid Principal at
+// step 4, a store or settings that cannot be used at step 2.
+func stepped(err error) *protocol.Error {
+	e := *asFailure(err)
+	e.Step = 2
+	if e.Code == protocol.Unauthenticated {
+		e.Step = 4
 	}
-	if e.Step == 0 {
-		e.Step = 2 // the store could not be used
-		if steps := e.Code.Info().Steps; len(steps) > 0 {
-			e.Step = steps[0]
-		}
-	}
-	return d.answer(protocol.Denied(o.Pack, o.Verb, e))
+	return &e
 }
 
-// unsayable answers words that are no arguments at all. Steps 1 to 4 come first, so that whoever may not
-// run the command learns that and nothing else; a plan passes them and can run nothing.
-func unsayable(ctx context.Context, x protocol.Executor, s protocol.Session, o execOptions, bad []protocol.Violation) protocol.Result {
-	if r := x.Plan(ctx, s, o.envelope(jsondoc.Obj())); !r.OK && r.Error.Step < 5 {
-		return r
-	}
+// unsayable refuses words that are no arguments at all. Steps 1 to 4 come first, so that whoever may not run
+// the command learns that and nothing else.
+func unsayable(o execOptions, bad []protocol.Violation) *protocol.Error {
 	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s", o.Pack, o.Verb, bad[0].Message)).
-		With("violations", bad).WithHint("hcpx exec " + o.Pack + " " + o.Verb + " --help")
+		With("violations", bad)
 	e.Step = 5
-	return protocol.Denied(o.Pack, o.Verb, e)
+	return e
 }
 
 // maxEnvelope is one byte more than an envelope may have: step 1 refuses it (§6.1).
@@ -182,9 +176,12 @@ func (d *deps) execEnvelope(ctx context.Context, o execOptions) error {
 	if err != nil {
 		return err
 	}
-	_, x, s, err := d.executor()
+	a, x, s, err := d.executor()
+	if a == nil {
+		return err
+	}
 	if err != nil {
-		return d.early(o, err)
+		return d.answer(a.Refuse(ctx, s, src, stepped(err)))
 	}
 	if o.Plan {
 		return d.answerPlan(x.Plan(ctx, s, src))
@@ -211,11 +208,15 @@ func (d *deps) readEnvelope(from string) ([]byte, error) {
 	})
 }
 
-// executor is the one way to run; the bootstrap pack is there from first use (§11.4).
+// executor is the one way to run; the bootstrap pack is there from first use (§11.4). With an error and an App
+// the request is refused through the pipeline, so that the audit has it; without an App the command line is wrong.
 func (d *deps) executor() (*app.App, protocol.Executor, protocol.Session, error) {
 	a, s, err := d.appAndSession()
 	if err != nil {
-		return nil, nil, s, err
+		if asFailure(err).Code != protocol.Unauthenticated {
+			a = nil
+		}
+		return a, nil, s, err
 	}
 	x, failure := a.Executor(s)
 	return a, x, s, lift(failure)

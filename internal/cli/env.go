@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -24,6 +25,12 @@ type Env struct {
 	UserHome string        // "" when unknown
 	User     func() string // the operating system's name of the user
 	Now      func() time.Time
+
+	// Ready is closed when a signal would cancel the work; no command of a pack starts before. nil: at once.
+	Ready <-chan struct{}
+	// Self is the path of this program, and Become replaces this process by another program (§11); nil: it can't.
+	Self   func() (string, error)
+	Become func(program string, argv []string) error
 }
 
 // System is the Env of this process.
@@ -41,8 +48,11 @@ func System() Env {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 		Getenv: os.Getenv, Dir: dir, UserHome: home, User: userName, Now: time.Now,
+		Self: os.Executable, Become: become,
 	}
 }
+
+func become(program string, argv []string) error { return syscall.Exec(program, argv, os.Environ()) }
 
 func programName(args []string) string {
 	if len(args) > 0 && filepath.Base(args[0]) == "hcp" {

@@ -25,6 +25,9 @@ func (d *deps) run(ctx context.Context, args []string) (code int) {
 			code = d.finish(broken("finish this command", fmt.Errorf("%v", r)))
 		}
 	}()
+	if daemons(args) {
+		return d.finish(d.handOver(args))
+	}
 	root, err := d.tree(args)
 	if err != nil {
 		return d.finish(err)
@@ -39,7 +42,7 @@ func (d *deps) run(ctx context.Context, args []string) (code int) {
 // tree is the root with the command that args name, or with all of them for help and completion.
 func (d *deps) tree(args []string) (*cobra.Command, error) {
 	root := newRoot(d)
-	name := commandWord(args)
+	name, _ := commandWord(args)
 	all := name == "" || name == "help" || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
 	known := all
 	for _, e := range table() {
@@ -93,21 +96,21 @@ func commandPath(c *cobra.Command) string {
 	return path
 }
 
-// commandWord is the first word of args that is neither a flag nor a global flag's value.
-func commandWord(args []string) string {
+// commandWord is the first word of args that is neither a flag nor a global flag's value, and what follows it.
+func commandWord(args []string) (word string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
 		case a == "--":
-			return ""
+			return "", nil
 		case strings.HasPrefix(a, "--") && !strings.Contains(a, "=") && takesValue(a[2:]):
 			i++
 		case strings.HasPrefix(a, "-"):
 		default:
-			return a
+			return a, args[i+1:]
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // wantsJSON sees --json even where the flags cannot be read, so that the error is JSON too.

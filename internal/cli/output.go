@@ -31,7 +31,11 @@ func (d *deps) writeJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return broken("write the answer as JSON", err)
 	}
-	if _, err := d.env.Out.Write(b.Bytes()); err != nil {
+	return d.write(b.Bytes())
+}
+
+func (d *deps) write(line []byte) error {
+	if _, err := d.env.Out.Write(line); err != nil {
 		return broken("write the answer", err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // answer prints a Result and gives its exit code (§6.2, §6.10): the envelope with --json, else the result
-// on stdout or the error on stderr.
+// on stdout and notes on it, or the error, on stderr (§6.5).
 func (d *deps) answer(r protocol.Result) error {
 	return d.respond(r, func(p *page) { showValue(p, r.Result) })
 }
@@ -21,12 +21,15 @@ func (d *deps) answerPlan(r protocol.Result) error {
 
 func (d *deps) respond(r protocol.Result, text func(*page)) error {
 	if d.json() {
-		if err := d.writeJSON(r); err != nil {
+		if err := d.write(append(r.AppendJSON(nil), '\n')); err != nil {
 			return err
 		}
 	} else if r.OK {
 		if err := d.show(r, text); err != nil {
 			return err
+		}
+		for _, n := range r.Notes {
+			d.note(n)
 		}
 	} else {
 		p := d.errPage()

@@ -68,15 +68,16 @@ func (p *Pipeline) Exec(ctx context.Context, s protocol.Session, envelope []byte
 }
 
 // admit is steps 1 to 5, the part that Exec and Plan share.
-func (r *run) admit(envelope []byte) *protocol.Error {
-	if err := r.at(1, func() *protocol.Error { return r.decode(envelope) }); err != nil {
-		return err
-	}
-	for _, s := range []struct {
-		number int
-		do     func() *protocol.Error
-	}{{2, r.findPack}, {3, r.findVerb}, {4, r.authorize}, {5, r.render}} {
-		if err := r.at(s.number, s.do); err != nil {
+func (r *run) admit(envelope []byte) *protocol.Error { return r.upTo(5, envelope) }
+
+// upTo is the steps from the first to the last that is named, 5 at most.
+func (r *run) upTo(last int, envelope []byte) *protocol.Error {
+	decode := func() *protocol.Error { return r.decode(envelope) }
+	for i, do := range []func() *protocol.Error{decode, r.findPack, r.findVerb, r.authorize, r.render} {
+		if i >= last {
+			break
+		}
+		if err := r.at(i+1, do); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,19 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 	if err != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
 	}
-	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: value}
+	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: value, Notes: notes(out)}
+}
+
+// notes tells a person what was done to the output (§6.5).
+func notes(out *adapter.Output) []string {
+	switch {
+	case out.Replaced == 0:
+		return nil
+	case out.Replaced == 1:
+		return []string{"One sequence of bytes was not valid UTF-8 and was replaced."}
+	default:
+		return []string{fmt.Sprintf("%d sequences of bytes were not valid UTF-8 and were replaced.", out.Replaced)}
+	}
 }
 
 // settle renews stamps that did not prove the pack by themselves, once they can (§2.4). Where that fails the next exec only hashes again, as this one did.

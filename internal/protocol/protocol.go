@@ -129,6 +129,8 @@ type Result struct {
 	VerbKey string          `json:"verb_key"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
+	// Notes are for a person at a face, never part of the envelope: what was done to an output (§6.5).
+	Notes []string `json:"-"`
 }
 
 // Error says why something was refused or failed (§6.2). Message is one sentence for a person, Hint the
