@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,14 @@ type Gate struct {
 	packs map[string]*Loaded // by id, reused while digest and stats hold
 }
 
+// Over is the same gate over another view of the store.
+func (g *Gate) Over(st store.Store) *Gate {
+	if st == g.Store {
+		return g
+	}
+	return &Gate{Store: st, Sandbox: g.Sandbox, Hub: g.Hub, Adapters: g.Adapters, Now: g.Now, Places: g.Places, Limits: g.Limits}
+}
+
 // Loaded is a pack that is installed and intact.
 type Loaded struct {
 	ID       string
@@ -74,20 +83,31 @@ func (g *Gate) Installed(id string) (*Loaded, *protocol.Error) {
 		return nil, protocol.Fail(protocol.PackNotInstalled, fmt.Sprintf("No pack %q is installed.", id)).
 			WithHint("hcpx list")
 	case err != nil:
-		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("The record of pack %q cannot be read: %v.", id, err)).
+		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("The record of pack %q cannot be read: %s.", id, strings.TrimRight(err.Error(), "."))).
 			WithHint("hcpx repair")
 	}
 	dir := g.Store.Dir(id)
 	looked, err := pack.Check(dir, meta.Record)
 	if err != nil {
-		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q differs from what was installed: %v.", id, err)).
-			WithHint("hcpx uninstall " + id + " && hcpx install <its source>")
+		return nil, protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q differs from what was installed: %s.", id, strings.TrimRight(err.Error(), "."))).
+			WithHint(mendHint(id, meta))
 	}
 	l, refusal := g.load(id, dir, meta)
 	if refusal == nil {
 		l.ripe.Store(looked && !meta.Record.Fresh(g.Now()))
 	}
 	return l, refusal
+}
+
+// mendHint is how the files of a pack come back: from where they were installed.
+func mendHint(id string, meta *store.Meta) string {
+	switch {
+	case id == Bootstrap:
+		return "hcpx repair"
+	case meta.Source == store.Shipped:
+		return "hcpx add " + id
+	}
+	return "hcpx install " + protocol.Word(meta.Source)
 }
 
 // Ripe says that the pack's stamps did not prove it by themselves, and would if they were taken again:
@@ -102,7 +122,7 @@ func (g *Gate) load(id, dir string, meta *store.Meta) (*Loaded, *protocol.Error)
 		return l, nil
 	}
 	broken := func(err error) *protocol.Error {
-		return protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q cannot be read: %v.", id, err)).WithHint("hcpx doctor")
+		return protocol.Fail(protocol.PackTampered, fmt.Sprintf("Pack %q cannot be read: %s.", id, strings.TrimRight(err.Error(), "."))).WithHint("hcpx doctor")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -38,6 +38,10 @@ func (l *Lifecycle) Activate(s protocol.Session, ids []string) (SessionView, *pr
 		return turn(ids, &view, func(id string) bool { return id != gate.Bootstrap && st.SetActivated(s.ID, id, true) }), nil
 	})
 	if err != nil {
+		// Nothing was activated, so no copy may stay that only this act made. The first fault is the answer.
+		for _, id := range ids {
+			_ = l.settleSkill(id)
+		}
 		return view, err
 	}
 	for _, id := range ids {

@@ -72,7 +72,7 @@ func (l *Lifecycle) addSource(name string) (*source, *protocol.Error) {
 		if fault != nil {
 			return nil, storeFault(fault, "The shipped pack cannot be read")
 		}
-		src = &source{shown: name, place: "shipped", name: name, fs: sub, close: func() error { return nil }}
+		src = &source{shown: name, place: store.Shipped, name: name, fs: sub, close: func() error { return nil }}
 	case manifest.ValidID(name):
 		return nil, protocol.Fail(protocol.NotFound, fmt.Sprintf("No pack %q comes with hcpx; these do: %s. A directory is named with a slash, as ./%s.",
 			name, strings.Join(l.ShippedNames(), ", "), name)).WithHint("hcpx add ./" + name)

@@ -25,6 +25,7 @@ const (
 // Availability reports the four flags of §11.2, of the named packs or of all that are installed. It asks
 // the same gate as exec, in the order of the steps, and writes nothing.
 func (l *Lifecycle) Availability(s protocol.Session, ids []string) (AvailabilityView, *protocol.Error) {
+	l = l.reading()
 	view := AvailabilityView{Packs: []PackAvailability{}}
 	st, err := l.state()
 	if err != nil {

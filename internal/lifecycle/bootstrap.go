@@ -1,16 +1,12 @@
 package lifecycle
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"hcpx/internal/gate"
-	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -35,24 +31,16 @@ func (l *Lifecycle) Bootstrapped() bool {
 }
 
 // EnsureBootstrap installs hcp-cli on first use (§11.4), and again when another version of the program
-// put its own there. Every start asks, so it reads one file when it stands, and writes nothing: whether
-// the other files stand too is step 2's matter. In every session the pack counts as activated and
-// connected without a word in the state. It is nobody's act, so it stands in no audit.
+// put its own there. Every start asks, so it reads one record when it stands, and writes nothing: whether
+// the files stand too is step 2's matter, and a record that can't be read is repair's. In every session the
+// pack counts as activated and connected without a word in the state. It is nobody's act, so it stands in
+// no audit.
 func (l *Lifecycle) EnsureBootstrap(s protocol.Session) *protocol.Error {
-	if l.placed() || l.Bootstrapped() {
+	meta, err := l.Store.Meta(gate.Bootstrap)
+	if err == nil && meta.Record.Digest == BootstrapDigest || err != nil && !errors.Is(err, store.ErrNotInstalled) {
 		return nil
 	}
 	return l.installBootstrap(string(s.Principal))
-}
-
-// placed says whether the installed manifest, which holds the version, is this program's.
-func (l *Lifecycle) placed() bool {
-	want, err := bootstrapFiles.ReadFile("bootstrap/hcp-cli/" + manifest.File)
-	if err != nil {
-		return false
-	}
-	have, err := os.ReadFile(filepath.Join(l.Store.Dir(gate.Bootstrap), manifest.File))
-	return err == nil && bytes.Equal(have, want)
 }
 
 func (l *Lifecycle) installBootstrap(by string) *protocol.Error {

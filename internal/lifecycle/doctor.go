@@ -13,6 +13,7 @@ import (
 // need, their programs and probes, their skill copies, the allow-list, and the sandbox's table of rules
 // (§10.5). Each finding that is not well has its fix; repair is a command of its own.
 func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
+	l = l.reading()
 	h := l.health(s)
 	h.storeStands()
 	h.identityStands()
@@ -23,6 +24,7 @@ func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
 	if h.st != nil {
 		h.programs()
 		h.packs(h.examine)
+		h.skillsLeft()
 	}
 	return h.done()
 }
@@ -34,7 +36,7 @@ func (h *health) storeStands() {
 		return
 	}
 	if err := disk.Safe(); err != nil {
-		h.fail("store", h.Store.Home(), "The store is not safe: "+err.Error()+".", "chmod 700 "+h.Store.Home())
+		h.fail("store", h.Store.Home(), "The store is not safe: "+sentenceEnd(err.Error())+".", "chmod 700 "+h.Store.Home())
 		return
 	}
 	h.ok("store", h.Store.Home(), "It belongs to you, and nobody else can write it.")
@@ -125,6 +127,17 @@ func (h *health) enforced(id string) {
 func (h *health) skillStands(id string) {
 	if state := h.skillState(id); state != skillCurrent {
 		h.warn("pack", id, "Its skill copy is "+state+".", "hcpx setup update")
+	}
+}
+
+// skillsLeft: no copy of a pack that is not installed.
+func (h *health) skillsLeft() {
+	left, err := h.leftSkills()
+	if err != nil {
+		h.fail("store", "skills", "The skill copies cannot be listed: "+sentenceEnd(err.Error())+".", "hcpx repair")
+	}
+	for _, id := range left {
+		h.warn("pack", id, "A skill copy is left of it, but it is not installed.", "hcpx repair")
 	}
 }
 

@@ -295,8 +295,9 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 
 // undo takes a failed upgrade back: its probe said that it does not work here.
 func (in *installing) undo(out *InstalledPack, previous string, why *protocol.Error) *protocol.Error {
-	if err := in.changes(in.s, "rollback", out.PackID, map[string]any{"version": previous, "because": why.Message}); err != nil {
-		return err
+	if err := in.enter(in.s, "rollback", out.PackID, map[string]any{"version": previous, "because": why.Message}); err != nil {
+		return unrecorded(fmt.Sprintf("Version %s of %s is installed and does not work here; going back to %s", out.Version, out.PackID, previous), err).
+			WithHint("hcpx rollback " + out.PackID)
 	}
 	if err := in.Store.Rollback(out.PackID, ""); err != nil {
 		return in.failed(in.s, "rollback", out.PackID, storeFault(err, "The version before cannot be brought back"))

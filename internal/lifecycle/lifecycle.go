@@ -48,6 +48,14 @@ type Lifecycle struct {
 	Settings *protocol.Error
 }
 
+// reading is the Lifecycle of an operation that must write nothing (§12.1.9): it finishes no change that a
+// crash cut off, and sees it as if it were.
+func (l *Lifecycle) reading() *Lifecycle {
+	r, store := *l, l.Store.Reader()
+	r.Store, r.Gate = store, l.Gate.Over(store)
+	return &r
+}
+
 // state reads the state, or says how to mend it.
 func (l *Lifecycle) state() (*store.State, *protocol.Error) {
 	st, err := l.Store.State()
@@ -128,14 +136,19 @@ func unrecorded(what string, err error) *protocol.Error {
 // changes writes the one entry of a state-changing command (§15.4), on disk before the change: what
 // can't be recorded isn't done.
 func (l *Lifecycle) changes(s protocol.Session, act, packID string, detail any) *protocol.Error {
-	raw, err := json.Marshal(detail)
-	if err != nil {
-		return protocol.Fail(protocol.InternalError, "The change cannot be written as JSON.")
-	}
-	if err := l.append(s, audit.Entry{Kind: audit.Change, Act: act, Pack: packID, Detail: raw}, true); err != nil {
+	if err := l.enter(s, act, packID, detail); err != nil {
 		return unrecorded("Nothing was done, because it", err)
 	}
 	return nil
+}
+
+// enter writes the entry of a change. Its caller knows what was done and what was not.
+func (l *Lifecycle) enter(s protocol.Session, act, packID string, detail any) error {
+	raw, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	return l.append(s, audit.Entry{Kind: audit.Change, Act: act, Pack: packID, Detail: raw}, true)
 }
 
 // failed adds that a recorded change did not come about. The first fault is the answer, whether or not

@@ -7,6 +7,7 @@ import (
 
 // List names the installed packs. It writes nothing.
 func (l *Lifecycle) List(s protocol.Session) (ListView, *protocol.Error) {
+	l = l.reading()
 	view := ListView{Packs: []ListedPack{}}
 	st, err := l.state()
 	if err != nil {

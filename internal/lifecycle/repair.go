@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"errors"
+	"slices"
+
 	"hcpx/internal/gate"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
@@ -14,13 +17,16 @@ func (l *Lifecycle) Repair(s protocol.Session) (RepairView, *protocol.Error) {
 	if err := l.operator(s, "Repairing the store"); err != nil {
 		return view, err
 	}
-	if err := l.repairStore(&view); err != nil {
-		return view, err
+	err := l.mend(s, &view)
+	if view.Changed = len(view.Done) > 0; view.Changed {
+		// What is broken is known once it is mended, and the audit may be what stands in the way: this
+		// entry comes after the acts.
+		fault := l.enter(s, "repair", "", map[string]any{"done": view.Done, "kept": view.Kept})
+		if fault != nil && err == nil {
+			err = unrecorded("The store was repaired, but that", fault).With("done", view.Done).With("kept", view.Kept)
+		}
 	}
-	if err := l.repairBootstrap(s, &view); err != nil {
-		return view, err
-	}
-	if err := l.repairSkills(&view); err != nil {
+	if err != nil {
 		return view, err
 	}
 	for _, f := range l.Status(s).Findings {
@@ -28,11 +34,20 @@ func (l *Lifecycle) Repair(s protocol.Session) (RepairView, *protocol.Error) {
 			view.Left = append(view.Left, f.Subject+": "+f.Message)
 		}
 	}
-	view.Changed = len(view.Done) > 0
-	if !view.Changed {
-		return view, nil
+	return view, nil
+}
+
+func (l *Lifecycle) mend(s protocol.Session, view *RepairView) *protocol.Error {
+	if err := l.repairStore(view); err != nil {
+		return err
 	}
-	return view, l.changes(s, "repair", "", map[string]any{"done": view.Done, "kept": view.Kept})
+	if err := l.repairBootstrap(s, view); err != nil {
+		return err
+	}
+	if err := l.repairSkills(view); err != nil {
+		return err
+	}
+	return l.sweepSkills(view)
 }
 
 // mender is a store that can repair itself.
@@ -67,6 +82,13 @@ func (l *Lifecycle) repairBootstrap(s protocol.Session, view *RepairView) *proto
 	if l.bootstrapIntact() == nil {
 		return nil
 	}
+	var damaged *store.DamagedError
+	if _, err := l.Store.Meta(gate.Bootstrap); errors.As(err, &damaged) {
+		// Its record can't be read, so nothing can be put in its place: it goes as a whole.
+		if err := l.Store.Remove(gate.Bootstrap); err != nil {
+			return storeFault(err, "The bootstrap pack cannot be removed")
+		}
+	}
 	if err := l.installBootstrap(string(s.Principal)); err != nil {
 		return err
 	}
@@ -75,20 +97,21 @@ func (l *Lifecycle) repairBootstrap(s protocol.Session, view *RepairView) *proto
 }
 
 func (l *Lifecycle) repairSkills(view *RepairView) *protocol.Error {
-	setup, err := l.setup(func(id string) (bool, *protocol.Error) {
-		if l.skillState(id) == skillCurrent {
-			return false, nil
-		}
-		return l.putSkill(id)
-	})
+	setup, err := l.setup()
 	if err != nil {
 		return err
 	}
 	for _, p := range setup.Packs {
-		if p.Changed {
+		switch {
+		case p.Skill == skillMissing || p.Skill == skillStale:
+			if _, err := l.putSkill(p.PackID); err != nil {
+				return err
+			}
 			view.Done = append(view.Done, "The skill copy of "+p.PackID+" was made again.")
-		}
-		if _, err := l.Store.Skill(p.PackID); err == nil && !p.Activated {
+		case !p.Activated:
+			if _, err := l.Store.Skill(p.PackID); err != nil {
+				continue
+			}
 			if err := l.settleSkill(p.PackID); err != nil {
 				return err
 			}
@@ -96,4 +119,31 @@ func (l *Lifecycle) repairSkills(view *RepairView) *protocol.Error {
 		}
 	}
 	return nil
+}
+
+// sweepSkills removes the copies of packs that are not installed any more (§5.4).
+func (l *Lifecycle) sweepSkills(view *RepairView) *protocol.Error {
+	left, err := l.leftSkills()
+	if err != nil {
+		return storeFault(err, "The skill copies cannot be listed")
+	}
+	for _, id := range left {
+		if err := l.Store.DropSkill(id); err != nil {
+			return storeFault(err, "The skill copy of "+id+" cannot be removed")
+		}
+		view.Done = append(view.Done, "The skill copy of "+id+" was removed: it is not installed.")
+	}
+	return nil
+}
+
+// leftSkills names the copies of packs that are not installed.
+func (l *Lifecycle) leftSkills() ([]string, error) {
+	ids, err := l.Store.Skills()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(ids, func(id string) bool {
+		_, err := l.Store.Meta(id)
+		return !errors.Is(err, store.ErrNotInstalled)
+	}), nil
 }

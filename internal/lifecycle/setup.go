@@ -3,7 +3,9 @@ package lifecycle
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
+	"hcpx/internal/gate"
 	"hcpx/internal/protocol"
 )
 
@@ -17,39 +19,56 @@ const (
 
 // SetupStatus says what is installed and linked (HCP-12.1-8): read and idempotent, it writes nothing.
 func (l *Lifecycle) SetupStatus(protocol.Session) (SetupView, *protocol.Error) {
-	return l.setup(func(string) (bool, *protocol.Error) { return false, nil })
+	return l.reading().setup()
 }
 
 // SetupApply installs the bootstrap pack and makes skill copies that are missing, without a prompt.
 func (l *Lifecycle) SetupApply(s protocol.Session) (SetupView, *protocol.Error) {
-	return l.setUp(s, "setup.apply", func(id string) (bool, *protocol.Error) {
-		if l.skillState(id) != skillMissing {
-			return false, nil
-		}
-		return l.putSkill(id)
-	})
+	return l.setUp(s, "setup.apply", skillMissing)
 }
 
-// SetupUpdate makes every skill copy again, as after an upgrade of a pack or of the program.
+// SetupUpdate makes every skill copy current, as after an upgrade of a pack or of the program.
 func (l *Lifecycle) SetupUpdate(s protocol.Session) (SetupView, *protocol.Error) {
-	return l.setUp(s, "setup.update", l.putSkill)
+	return l.setUp(s, "setup.update", skillMissing, skillStale)
 }
 
-func (l *Lifecycle) setUp(s protocol.Session, act string, mend func(id string) (bool, *protocol.Error)) (SetupView, *protocol.Error) {
+// setUp looks, records what it will do, and does it (§15.4).
+func (l *Lifecycle) setUp(s protocol.Session, act string, mend ...string) (SetupView, *protocol.Error) {
+	before, err := l.setup()
+	if err != nil {
+		return before, err
+	}
+	todo := []string{}
+	for _, p := range before.Packs {
+		if slices.Contains(mend, p.Skill) {
+			todo = append(todo, p.PackID)
+		}
+	}
 	fresh := !l.Bootstrapped()
+	if !fresh && len(todo) == 0 {
+		return before, nil
+	}
+	if err := l.changes(s, act, "", map[string]any{"bootstrap": fresh, "skills": todo}); err != nil {
+		return before, err
+	}
 	if err := l.EnsureBootstrap(s); err != nil {
-		return SetupView{Packs: []SetupPack{}}, err
+		return before, l.failed(s, act, "", err)
 	}
-	view, err := l.setup(mend)
-	view.Changed = view.Changed || fresh
-	if err != nil || !view.Changed {
-		return view, err
+	for _, id := range todo {
+		if _, err := l.putSkill(id); err != nil {
+			return before, l.failed(s, act, id, err)
+		}
 	}
-	// The copies are made from what is installed and can be made again, so they are recorded once made.
-	return view, l.changes(s, act, "", map[string]any{"packs": view.Packs})
+	view, err := l.setup()
+	view.Changed = true
+	for i, p := range view.Packs {
+		view.Packs[i].Changed = slices.Contains(todo, p.PackID) || fresh && p.PackID == gate.Bootstrap
+	}
+	return view, err
 }
 
-func (l *Lifecycle) setup(mend func(id string) (bool, *protocol.Error)) (SetupView, *protocol.Error) {
+// setup looks at each installed pack and its skill copy.
+func (l *Lifecycle) setup() (SetupView, *protocol.Error) {
 	view := SetupView{Packs: []SetupPack{}}
 	st, err := l.state()
 	if err != nil {
@@ -65,12 +84,8 @@ func (l *Lifecycle) setup(mend func(id string) (bool, *protocol.Error)) (SetupVi
 			p.Version = meta.Version
 		}
 		if _, broken := l.Gate.Installed(id); p.Activated && broken == nil {
-			if p.Changed, err = mend(id); err != nil {
-				return view, err
-			}
 			p.Skill = l.skillState(id)
 		}
-		view.Changed = view.Changed || p.Changed
 		view.Packs = append(view.Packs, p)
 	}
 	return view, nil

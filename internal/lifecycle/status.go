@@ -22,7 +22,7 @@ type health struct {
 // Status says in one page whether the runtime is healthy (HCP-12.1-7): store, state, audit, and each pack
 // with its files.
 func (l *Lifecycle) Status(s protocol.Session) HealthView {
-	h := l.health(s)
+	h := l.reading().health(s)
 	if h.st != nil {
 		h.packs(h.packStands)
 	}
@@ -43,6 +43,7 @@ func (l *Lifecycle) health(s protocol.Session) *health {
 	h.auditStands()
 	h.sandboxStands()
 	h.bootstrapStands()
+	h.changesFinished()
 	return h
 }
 
@@ -60,7 +61,7 @@ func (h *health) auditStands() {
 		return
 	}
 	if err := h.AuditHealth(); err != nil {
-		h.fail("audit", "audit", "The audit is not well: "+err.Error()+".", "hcpx audit verify")
+		h.fail("audit", "audit", "The audit is not well: "+sentenceEnd(err.Error())+".", "hcpx audit verify")
 		return
 	}
 	h.ok("audit", "audit", "It can be written, and its head fits.")
@@ -84,7 +85,18 @@ func (h *health) bootstrapStands() {
 	case errors.Is(err, store.ErrNotInstalled):
 		h.ok("pack", gate.Bootstrap, "It is installed on first use.")
 	default:
-		h.warn("pack", gate.Bootstrap, "The bootstrap pack does not stand: "+plainReason(err)+".", "hcpx repair")
+		h.warn("pack", gate.Bootstrap, "The bootstrap pack does not stand: "+sentenceEnd(plainReason(err))+".", "hcpx repair")
+	}
+}
+
+// changesFinished names what a crash cut off. It is read as if it were done, and the next change does it.
+func (h *health) changesFinished() {
+	left, err := h.Store.Reader().Unfinished()
+	if err != nil {
+		h.fail("store", "packs", "The packs cannot be looked at: "+sentenceEnd(err.Error())+".", "hcpx repair")
+	}
+	for _, id := range left {
+		h.warn("store", id, "A change of it was cut off; the next change finishes it.", "hcpx repair")
 	}
 }
 
@@ -92,7 +104,7 @@ func (h *health) bootstrapStands() {
 func (h *health) packs(look func(id string)) {
 	ids, err := h.Store.Packs()
 	if err != nil {
-		h.fail("store", "packs", "The packs cannot be listed: "+err.Error()+".", "hcpx repair")
+		h.fail("store", "packs", "The packs cannot be listed: "+sentenceEnd(err.Error())+".", "hcpx repair")
 		return
 	}
 	h.view.Packs = len(ids)

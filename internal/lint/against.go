@@ -27,6 +27,11 @@ func Against(old, next *pack.Pack) []policy.Change {
 	c.triggers()
 	c.out = append(c.out, policy.Compare(old.Policy, next.Policy)...)
 	c.demands("its policy", musts(old.Policy.Root), musts(next.Policy.Root))
+	for _, was := range old.Policy.Verbs {
+		if is := next.Policy.Verb(was.Key); is != nil {
+			c.demands(was.Key, musts(was.Node), musts(is.Node))
+		}
+	}
 	return c.out
 }
 

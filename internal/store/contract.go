@@ -67,6 +67,9 @@ type SessionState struct {
 	Extra     map[string]json.RawMessage `json:"-"` // kept too
 }
 
+// Shipped is the Source of a pack that came with the program.
+const Shipped = "shipped"
+
 // Meta is what was recorded at install.
 type Meta struct {
 	PackID      string      `json:"pack_id"`
