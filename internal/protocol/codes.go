@@ -115,7 +115,7 @@ var Codes = []CodeInfo{
 	{OperatorRequired, nil, Refused, "§9.6", 200, "Only a human Principal may change grants, the allow-list and settings."},
 	{BootstrapPack, nil, Failed, "§11.1", 200, "The bootstrap pack cannot be uninstalled."},
 	{DigestConflict, nil, Failed, "§11", 200, "The same version is installed with other content."},
-	{PolicyLoosened, nil, Failed, "§13.3", 200, "The newer version loosens the policy, and nobody accepted that."},
+	{PolicyLoosened, nil, Failed, "§13.3", 200, "The version may do more than the installed one, and nobody accepted that; details.changes lists all."},
 	{StateDamaged, nil, Failed, "§11.3", 200, "state.json cannot be read; it was left as it is."},
 	{HostFileUnparsable, nil, Failed, "§12.3", 200, "A host's file cannot be parsed; it was left as it is (not raised yet: hosts are not adopted)."},
 	{NotFound, nil, Failed, "§11", 200, "There is nothing of that name."},
