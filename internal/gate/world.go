@@ -90,11 +90,11 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 	w.Spec.Exec = append(w.Spec.Exec, v.Dir)
 	for _, name := range need.Uses {
 		if strings.HasSuffix(name, "/") {
-			dir, err := g.useDir(st, name)
+			dir, err := Allowed(st, name, false)
 			if err != nil {
 				return err
 			}
-			w.Spec.UseDirs = append(w.Spec.UseDirs, dir)
+			w.Spec.UseDirs = append(w.Spec.UseDirs, filepath.Clean(dir.Path))
 			continue
 		}
 		p, err := g.program(st, v.Loaded, name, false)
@@ -104,21 +104,6 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 		w.Spec.Uses = append(w.Spec.Uses, p)
 	}
 	return nil
-}
-
-// useDir resolves a directory of programs in uses; the operator allowed it as a whole.
-func (g *Gate) useDir(st *store.State, name string) (string, *protocol.Error) {
-	for i := range st.Bins {
-		if st.Bins[i].Name != name {
-			continue
-		}
-		dir := filepath.Clean(st.Bins[i].Path)
-		if err := GuardedDir(dir); err != nil {
-			return "", notAllowed(name, dir, err.Error(), "hcpx allow "+name)
-		}
-		return dir, nil
-	}
-	return "", notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+name)
 }
 
 // land opens the land of the command: readable, and writable for a write alone (§10.2).

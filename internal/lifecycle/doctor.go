@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
 )
@@ -53,8 +54,8 @@ func (h *health) identityStands() {
 // programs: each entry of the allow-list is still the file that was allowed.
 func (h *health) programs() {
 	for _, b := range h.st.Bins {
-		if !stands(b) {
-			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+b.Name)
+		if gate.Stands(&b) != nil {
+			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Word(b.Name))
 		}
 	}
 }

@@ -50,7 +50,7 @@ func Test_11_InstallIsIdempotentAndListsNeeds(t *testing.T) {
 	}
 	want := []Need{
 		{Kind: "bin", Name: "tool", Hint: "hcpx allow tool"}, {Kind: "uses", Name: "helper", Hint: "hcpx allow helper"},
-		{Kind: "read", Name: "~/.config/acme/notes.toml", Hint: "hcpx install <its source> --allow-read"},
+		{Kind: "read", Name: "~/.config/acme/notes.toml", Hint: "hcpx allow --read notes '~/.config/acme/notes.toml'"},
 	}
 	if diff := cmp.Diff(want, first.Needs); diff != "" {
 		t.Error(diff)

@@ -40,44 +40,24 @@ func programsOf(m *manifest.Manifest) []program {
 	return list
 }
 
-// directory says whether the entry means all programs of a directory.
-func (p program) directory() bool { return strings.HasSuffix(p.name, "/") }
-
 // dangerous says whether the entry needs hcpx allow --dangerous: an interpreter or shell as the program
 // of a command.
 func (p program) dangerous(path string) bool {
 	return !p.uses && (gate.Interpreter(p.name) || gate.Interpreter(path))
 }
 
-// allowed is the entry of the allow-list that covers p now: same name, still the same file, in a place
-// that nobody else can write.
+// allowed says whether the gate of step 8 lets p in now.
 func (p program) allowed(st *store.State) bool {
-	i := slices.IndexFunc(st.Bins, func(b protocol.AllowedBin) bool { return b.Name == p.name || b.Path == p.name })
-	if i < 0 {
-		return false
-	}
-	b := st.Bins[i]
-	if p.directory() {
-		return gate.GuardedDir(filepath.Clean(b.Path)) == nil
-	}
-	return stands(b) && (b.Dangerous || !p.dangerous(b.Path))
-}
-
-// stands says whether the recorded program is still the one that was allowed.
-func stands(b protocol.AllowedBin) bool {
-	if strings.HasSuffix(b.Name, "/") {
-		return gate.GuardedDir(filepath.Clean(b.Path)) == nil
-	}
-	same, err := stamp.Same(b.Path, b.Stamp)
-	return err == nil && same && gate.GuardedDir(filepath.Dir(b.Path)) == nil
+	_, err := gate.Allowed(st, p.name, !p.uses)
+	return err == nil
 }
 
 // hint is the command that allows p.
 func (p program) hint() string {
 	if p.dangerous(p.name) {
-		return "hcpx allow --dangerous " + p.name
+		return "hcpx allow --dangerous " + protocol.Word(p.name)
 	}
-	return "hcpx allow " + p.name
+	return "hcpx allow " + protocol.Word(p.name)
 }
 
 // record makes the entry of the allow-list for a name or path as of now (§10.2): found in the operator's
@@ -96,10 +76,8 @@ func (l *Lifecycle) record(name string, dangerous bool) (protocol.AllowedBin, er
 		return none, fmt.Errorf("%s cannot be read", found)
 	}
 	if strings.HasSuffix(name, "/") {
-		if err := gate.GuardedDir(real); err != nil {
-			return none, err
-		}
-		return protocol.AllowedBin{Name: name, Path: real}, nil
+		dir := protocol.AllowedBin{Name: name, Path: real}
+		return dir, gate.Stands(&dir)
 	}
 	if err := gate.GuardedDir(filepath.Dir(real)); err != nil {
 		return none, err
@@ -166,7 +144,7 @@ func putBin(st *store.State, bin protocol.AllowedBin) bool {
 		return true
 	}
 	old := st.Bins[i]
-	if old.Path == bin.Path && stands(old) && (old.Dangerous || !bin.Dangerous) {
+	if old.Path == bin.Path && gate.Stands(&old) == nil && (old.Dangerous || !bin.Dangerous) {
 		return false
 	}
 	st.Bins[i] = bin
@@ -199,7 +177,7 @@ func needsOf(st *store.State, m *manifest.Manifest) []Need {
 	}
 	for _, path := range m.Wrap.Reads {
 		if !slices.Contains(st.Reads, protocol.AllowedRead{Pack: m.ID, Path: path}) {
-			needs = append(needs, Need{Kind: "read", Name: path, Hint: "hcpx install <its source> --allow-read"})
+			needs = append(needs, Need{Kind: "read", Name: path, Hint: "hcpx allow --read " + m.ID + " " + protocol.Word(path)})
 		}
 	}
 	if m.Wrap.Isolation == "native-local" && !slices.Contains(st.Native, m.ID) {
