@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hcpx/internal/jsondoc"
+	"hcpx/internal/grant"
 )
 
 // The operator's commands (§9.6, §10.2): allow, grant, revoke, grants. Each is a person's act.
@@ -153,16 +153,13 @@ func newRuleCmd(d *deps, t text, run runner[grantOptions]) *cobra.Command {
 	return c
 }
 
-// readRule reads NAME=VALUE: true, false, null and numbers are JSON, anything else is a text (§9.6).
+// readRule reads NAME=VALUE (§9.6).
 func readRule(command, word string) (argRule, error) {
 	name, value, found := strings.Cut(word, "=")
 	if !found || name == "" {
 		return argRule{}, usage(command, "--arg is NAME=VALUE, and %q is not", clip(clean(word)))
 	}
-	if value == "true" || value == "false" || value == "null" || number(value) {
-		return argRule{name, value}, nil
-	}
-	return argRule{name, string(jsondoc.Str(value).Append(nil))}, nil
+	return argRule{name, string(grant.ArgValue(value))}, nil
 }
 
 // grantsOptions lists all grants, or explains one decision.

@@ -9,7 +9,7 @@ import (
 	"hcpx/internal/store"
 )
 
-func Test_10_2_Interpreters(t *testing.T) {
+func Test_10_2_MoreInterpreters(t *testing.T) {
 	for _, name := range []string{
 		"sh", "rbash", "/usr/bin/python3.12", "perl5.36-x86_64-linux-gnu", "perl5.36.0", "python3.11-x86_64-linux-gnu", "/usr/bin/vim.basic", "bash-static",
 		"/lib64/ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1", "ld-2.31.so", "ld.so", "m4", "ed", "vi", "less", "man", "sed", "x86_64", "linux32",

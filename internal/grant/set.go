@@ -38,9 +38,6 @@ func NewSet(grants []Grant) *Set {
 // Evaluate decides as the function of the same name does.
 func (s *Set) Evaluate(r Request) Decision { return evaluate(s, r) }
 
-// Grants is the list.
-func (s *Set) Grants() []Grant { return s.grants }
-
 // concerns says whether grant i may speak of the request; no is certain, yes is not.
 func (k *key) concerns(r *probe) bool {
 	return k.capabilities&r.capability != 0 &&

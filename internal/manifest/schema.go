@@ -61,16 +61,6 @@ func (c *Command) Result() (*Schema, error) {
 
 func (c *Command) pointer() string { return jsondoc.Pointer("verbs", c.Key) }
 
-// NewSchema compiles a schema that stands nowhere in a manifest. It follows the standard: nothing is
-// closed that it leaves open.
-func NewSchema(n *jsondoc.Node) (*Schema, error) {
-	s, faults := load(n, "")
-	if len(faults) > 0 {
-		return nil, &SchemaError{faults}
-	}
-	return s, nil
-}
-
 func load(n *jsondoc.Node, pointer string) (*Schema, []jsondoc.Fault) {
 	r, faults := compile(n, pointer)
 	if len(faults) > 0 {

@@ -50,7 +50,7 @@ func Test_3_2_OfficialSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, group := range node(t, text).Items {
-			schema, err := NewSchema(group.Get("schema"))
+			schema, err := newSchema(group.Get("schema"))
 			if err != nil {
 				refused++
 				if !outside(filepath.Base(file), err) {
@@ -107,7 +107,7 @@ func Test_3_2_AgreesWithTheOracle(t *testing.T) {
 	valid, invalid := 0, 0
 	for range 1500 {
 		schema, data := randomSchema(r, 3), randomValue(r, 2)
-		s, err := NewSchema(schema)
+		s, err := newSchema(schema)
 		if err != nil {
 			t.Fatalf("%s: %v", schema.Append(nil), err)
 		}
@@ -267,7 +267,7 @@ func BenchmarkCompileAndValidate(b *testing.B) {
 	data, _ := jsondoc.Parse([]byte(`{"from":"north","to":"south","limit":7,"when":"2026-01-02T03:04:05Z"}`), jsondoc.Limits{})
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := NewSchema(schema)
+		s, err := newSchema(schema)
 		if err != nil || len(s.Validate(data)) > 0 {
 			b.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func BenchmarkValidate(b *testing.B) {
 	}
 	schema, _ := jsondoc.FromAny(v)
 	data, _ := jsondoc.Parse([]byte(`{"from":"north","limit":7}`), jsondoc.Limits{})
-	s, err := NewSchema(schema)
+	s, err := newSchema(schema)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -82,18 +82,6 @@ func OfDir(path string) (protocol.FileStamp, error) {
 	return statOf(info), nil
 }
 
-// SameDir says whether no entry came or went since OfDir. False means: list it again.
-func SameDir(path string, s protocol.FileStamp) (bool, error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return exactTimes && sameStat(statOf(info), s), nil
-}
-
 // once is one round of stat, hash, stat.
 func once(path string) (protocol.FileStamp, error) {
 	var none protocol.FileStamp
