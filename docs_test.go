@@ -1,0 +1,147 @@
+package hcpx
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// literals are the strings that stand in one variable or function of a file; of a function with cases, those
+// of the cases.
+func literals(t *testing.T, file, name string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	gather := func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			s, err := strconv.Unquote(l.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, s)
+		}
+		return true
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Name.Name != name {
+				return false
+			}
+			before := len(out)
+			ast.Inspect(n, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CaseClause); ok {
+					for _, e := range c.List {
+						ast.Inspect(e, gather)
+					}
+				}
+				return true
+			})
+			if len(out) == before {
+				ast.Inspect(n, gather)
+			}
+			return false
+		case *ast.ValueSpec:
+			if slices.ContainsFunc(n.Names, func(i *ast.Ident) bool { return i.Name == name }) {
+				ast.Inspect(n, gather)
+			}
+		}
+		return true
+	})
+	if len(out) == 0 {
+		t.Fatalf("%s has no list %s", file, name)
+	}
+	return out
+}
+
+// code are the spans in backticks of a page.
+func code(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	src, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := map[string]bool{}
+	for _, m := range regexp.MustCompile("`+([^`\n]+)`+").FindAllStringSubmatch(string(src), -1) {
+		spans[m[1]] = true
+	}
+	return spans
+}
+
+// §10.2: a pack author finds every name and place that is refused or given in docs/spec, as the code has it.
+func Test_10_2_PageHasTheWholeLists(t *testing.T) {
+	page := code(t, "docs/spec/10-isolation.md")
+	for _, list := range []struct{ file, name string }{
+		{"internal/manifest/env.go", "steeringNames"},
+		{"internal/manifest/env.go", "credentialNames"},
+		{"internal/protocol/closed.go", "HomeCredentials"},
+		{"internal/protocol/closed.go", "ConfigCredentials"},
+		{"internal/protocol/closed.go", "systemStores"},
+		{"internal/gate/programs.go", "Interpreter"},
+		{"internal/gate/programs.go", "launcher"},
+		{"internal/sandbox/base_linux.go", "basePaths"},
+		{"internal/sandbox/base_linux.go", "fullPaths"},
+	} {
+		for _, s := range literals(t, list.file, list.name) {
+			if !page[s] {
+				t.Errorf("%s: %s is not on the page", list.name, s)
+			}
+		}
+	}
+}
+
+// §2.2, §12.1: the same for reserved ids and the command line's own flags.
+func Test_2_2_PagesHaveTheReservedNames(t *testing.T) {
+	src, err := os.ReadFile("docs/spec/02-pack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(src), func(r rune) bool { return strings.ContainsRune(" ,\n`.", r) })
+	for _, id := range literals(t, "internal/manifest/names.go", "reserved") {
+		if !slices.Contains(words, id) {
+			t.Errorf("the reserved id %s is not on the page", id)
+		}
+	}
+	page := code(t, "docs/spec/03-manifest.md")
+	for _, flag := range literals(t, "internal/manifest/names.go", "ownFlags") {
+		if !page[flag] {
+			t.Errorf("the flag %s is not on the page", flag)
+		}
+	}
+}
+
+// Every link between the pages leads somewhere.
+func TestDocsLinksLead(t *testing.T) {
+	var pages []string
+	for _, glob := range []string{"*.md", "docs/*.md", "docs/*/*.md", "changes/*.md"} {
+		found, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		src, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`).FindAllStringSubmatch(string(src), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			}
+		}
+	}
+}
