@@ -10,9 +10,9 @@ import (
 	"hcpx/internal/jsondoc"
 )
 
-// encodeEntry writes the line of an entry, with the names and omissions of Entry's tags. By hand: what
-// reflection learns of a struct this wide costs a new process more than the rest of its append.
-func encodeEntry(e *Entry) ([]byte, error) {
+// encodeEntry writes the line of an entry, with the names and omissions of Entry's tags, and its MAC last.
+// By hand: what reflection learns of a struct this wide costs a new process more than the rest of its append.
+func encodeEntry(e *Entry, k *key) ([]byte, error) {
 	w := writer{b: append(make([]byte, 0, 1<<10), '{')}
 	w.number("seq", e.Seq)
 	w.always("time", e.Time)
@@ -47,6 +47,8 @@ func encodeEntry(e *Entry) ([]byte, error) {
 		w.number("adopted", e.Adopted)
 	}
 	w.always("prev", e.Prev)
+	e.MAC = k.entryMAC(w.b)
+	w.always("mac", e.MAC)
 	w.b = append(w.b, '}', '\n')
 	if w.err == nil && len(w.b) > maxLine {
 		w.err = fmt.Errorf("the entry is longer than %d bytes", maxLine)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 // An entry's line says what its tags say: all fields, filled or not, with the bytes of encoding/json.
 func Test_15_4_TheLineOfAnEntry(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	k := newKey("", make([]byte, ed25519.PrivateKeySize))
 	for range 2000 {
 		var e Entry
 		v := reflect.ValueOf(&e).Elem()
@@ -22,15 +24,18 @@ func Test_15_4_TheLineOfAnEntry(t *testing.T) {
 				fill(t, r, v.Field(i))
 			}
 		}
+		got, err := encodeEntry(&e, k) // fills in the MAC
+		if err != nil || !k.wrote(bytes.TrimSuffix(got, []byte("\n"))) {
+			t.Fatalf("%s, %v", got, err)
+		}
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(e); err != nil {
 			t.Fatal(err)
 		}
-		got, err := encodeEntry(&e)
-		if err != nil || string(got) != want.String() {
-			t.Fatalf("%v\n%s", err, cmp.Diff(want.String(), string(got)))
+		if string(got) != want.String() {
+			t.Fatal(cmp.Diff(want.String(), string(got)))
 		}
 	}
 }
@@ -61,16 +66,17 @@ func fill(t *testing.T, r *rand.Rand, v reflect.Value) {
 }
 
 func Test_15_4_WhatIsNoEntryIsNotWritten(t *testing.T) {
+	k := newKey("", make([]byte, ed25519.PrivateKeySize))
 	for name, e := range map[string]Entry{
 		"not a number": {DurationMS: math.NaN()}, "infinite": {DurationMS: math.Inf(-1)},
 		"half a value": {Args: json.RawMessage(`{"a":`)}, "two values": {Detail: json.RawMessage("1 2")},
 		"too long": {Message: string(make([]byte, maxLine))},
 	} {
-		if _, err := encodeEntry(&e); err == nil {
+		if _, err := encodeEntry(&e, k); err == nil {
 			t.Errorf("%s: written", name)
 		}
 	}
-	got, err := encodeEntry(&Entry{Message: "\xff\n"})
+	got, err := encodeEntry(&Entry{Message: "\xff\n"}, k)
 	if err != nil || !json.Valid(got) || bytes.Count(got, []byte("\n")) != 1 {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -1,13 +1,14 @@
 // Package audit keeps the hash-chained record of §15.4: append-only NDJSON segments, each entry with the
-// hash of the one before, and a head kept apart: under a MAC at every entry, signed when it is synced and
-// when it is shown. A run has two entries, intent and outcome, linked by id; a denial one; a state-changing
-// command one; reading ones none.
+// hash of the one before and a MAC of its own, and a head kept apart: under a MAC at every entry, signed
+// when it is synced and when it is shown. A run has two entries, intent and outcome, linked by id; a denial
+// one; a state-changing command one; reading ones none.
 //
 // Nouns: Entry, Head (the end of the chain), Segment (one file), Report (what Verify found).
 // Order of an append, under the lock of audit/head: one write(2) of the entry, fsync if durable, the head
-// over it. So a crash leaves at most an entry beyond the head, or a torn last line: the first is taken in
-// by the next append, which says so; after the second a new segment begins with a break entry that names
-// it. Whatever else does not fit the head is never covered up: a break entry says so for good.
+// over it. So a crash leaves at most entries beyond the head, or a torn last line: the first are taken in
+// by the next append, if their MACs are right, and it says so; after the second a new segment begins with a
+// break entry that names it. Whatever else does not fit the head is never covered up: a break entry says
+// so for good.
 //
 // The chain shows what was changed, removed, reordered or cut off; who can read the key can forge it all,
 // so only a head kept elsewhere stops the owner of the files.
@@ -24,7 +25,7 @@ const (
 	Break   = "break"   // written by Append itself where it found something that does not fit the head
 )
 
-// Entry is one audit entry. Seq, Time and Prev are filled by Append; Args are redacted by whoever
+// Entry is one audit entry. Seq, Time, Prev, Adopted and MAC are filled by Append; Args are redacted by whoever
 // makes the entry.
 type Entry struct {
 	Seq        uint64          `json:"seq"`
@@ -54,6 +55,7 @@ type Entry struct {
 	Detail     json.RawMessage `json:"detail,omitempty"`  // Change: what changed; Outcome: steps, replaced
 	Adopted    uint64          `json:"adopted,omitempty"` // entries before this one that a crash left beyond the head
 	Prev       string          `json:"prev"`              // hex SHA-256 of the entry before, as its line's bytes without LF
+	MAC        string          `json:"mac"`               // base64 HMAC-SHA256 of the line's bytes before this member
 }
 
 // Log is what the pipeline and lifecycle need of the audit.

@@ -44,6 +44,17 @@ func hash256(secret, text []byte) []byte {
 
 func (k *key) mac(text []byte) []byte { return hash256(k.macKey, text) }
 
+// entryMAC is the MAC of an entry: of its line up to the member that holds it. No head begins like a line,
+// so one key serves both.
+func (k *key) entryMAC(start []byte) string { return base64.StdEncoding.EncodeToString(k.mac(start)) }
+
+// wrote says whether who has the key wrote a line.
+func (k *key) wrote(raw []byte) bool {
+	const before, after = `,"mac":"`, `"}`
+	at := len(raw) - len(before) - macLength - len(after)
+	return at > 0 && hmac.Equal(raw[at:], []byte(before+k.entryMAC(raw[:at])+after))
+}
+
 // check makes the private key and says whether the public one belongs to it.
 func (k *key) check() error {
 	if k.private == nil {

@@ -190,7 +190,7 @@ func (l *FileLog) check(text []byte) (sealed, error) {
 	}
 	first := Head{Hash: zeroHash, Segment: 1, Time: l.now()}
 	if err := l.move(first, true); err != nil {
-		return sealed{}, err
+		return sealed{}, errors.Join(err, l.head.Truncate(0))
 	}
 	return l.last, syncPath(l.cfg.Dir)
 }
@@ -218,7 +218,7 @@ func (l *FileLog) fits(h Head) bool {
 // that an entry whose Append failed is not in the chain.
 func (l *FileLog) write(at position, e *Entry, durable bool) error {
 	e.Seq, e.Time, e.Prev, e.Adopted = at.Seq+1, l.now(), at.Hash, at.adopted
-	text, err := encodeEntry(e)
+	text, err := encodeEntry(e, l.key)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,8 @@ func (l *FileLog) put(text []byte, durable, fresh bool) error {
 }
 
 // move writes the head in place: one short write that replaces all of it. One that is synced is signed;
-// the others carry the last signature on.
+// the others carry the last signature on. If it fails, the head before it is put back, since its entry is
+// taken back too.
 func (l *FileLog) move(h Head, durable bool) (err error) {
 	next := sealed{now: h, signed: l.last.signed}
 	if durable {
@@ -278,14 +279,15 @@ func (l *FileLog) move(h Head, durable bool) (err error) {
 	if err != nil {
 		return err
 	}
+	before := l.known
 	l.known = nil
-	if _, err := l.head.WriteAt(text, 0); err != nil {
-		return err
+	_, err = l.head.WriteAt(text, 0)
+	if err == nil && durable {
+		err = l.head.Sync()
 	}
-	if durable {
-		if err := l.head.Sync(); err != nil {
-			return err
-		}
+	if err != nil {
+		_, undo := l.head.WriteAt(before, 0)
+		return errors.Join(err, undo)
 	}
 	l.known, l.last = text, next
 	return nil

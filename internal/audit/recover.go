@@ -12,6 +12,7 @@ const (
 	tornLine     = "torn"     // a last line without its end, after all that the head covers
 	cutTail      = "cut"      // entries that the head covers are missing
 	foreignTail  = "foreign"  // lines after the head that do not continue the chain
+	forgedTail   = "forged"   // lines after the head that the key's holder did not write
 	unsignedTail = "unsigned" // more entries after the head than a crash can leave
 	badHead      = "head"     // the head is missing or not made with the key
 )
@@ -29,6 +30,7 @@ type breakDetail struct {
 // chain follows the lines after a position.
 type chain struct {
 	position
+	key  *key
 	err  string // the reason at which it ended
 	torn *line
 }
@@ -42,6 +44,10 @@ func (c *chain) take(l line) error {
 		return nil
 	}
 	b, ok := parseBrief(l.raw)
+	if ok && !c.key.wrote(l.raw) {
+		c.err = forgedTail
+		return errStop
+	}
 	if c.torn != nil && (!ok || b.Kind != Break) || !ok || b.Prev != c.Hash || b.Seq != c.Seq+1 {
 		c.err = foreignTail
 		return errStop
@@ -56,8 +62,8 @@ func (c *chain) take(l line) error {
 var errStop = errors.New("stop")
 
 // recover decides how to go on when the files do not end where the head says. Entries after it that
-// continue the chain, at most as many as a crash can leave, were written and not yet covered: the next
-// entry takes them in and says so. Anything else is recorded by a break entry at the start of a new
+// continue the chain and have the key's MAC, at most as many as a crash can leave, were written and not yet
+// covered: the next entry takes them in and says so. Anything else is recorded by a break entry at the start of a new
 // segment; nothing is removed or written over. h is nil for a head that is not valid.
 func (l *FileLog) recover(h *Head, head []byte) (position, error) {
 	segs, err := segments(l.cfg.Dir)
@@ -68,7 +74,7 @@ func (l *FileLog) recover(h *Head, head []byte) (position, error) {
 		return l.breakOff(segs, position{}, breakDetail{Reason: badHead, Head: string(head)})
 	}
 	known := position{Head: *h}
-	c := chain{position: known}
+	c := chain{position: known, key: l.key}
 	covered := h.Size == 0
 	for _, s := range segs {
 		if s.no < h.Segment || c.err != "" {
@@ -163,6 +169,8 @@ func breakMessage(d breakDetail) string {
 		return "Entries that the head covers are missing."
 	case foreignTail:
 		return fmt.Sprintf("Segment %d has lines after the head that do not continue the chain.", d.Segment)
+	case forgedTail:
+		return fmt.Sprintf("Segment %d has lines after the head that the key's holder did not write.", d.Segment)
 	case unsignedTail:
 		return "There are more entries after the head than a crash can leave."
 	default:

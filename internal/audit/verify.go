@@ -26,8 +26,9 @@ type Report struct {
 	Head        Head      `json:"head"`
 }
 
-// Problem is one thing that does not fit, with its place. Kind is malformed, changed, removed, reordered,
-// tail-cut, segment-missing, head-missing, head-forged, key-missing, break, torn, unsigned or adopted.
+// Problem is one thing that does not fit, with its place. Kind is malformed, changed, forged, removed,
+// reordered, tail-cut, segment-missing, head-missing, head-forged, key-missing, break, torn, unsigned,
+// adopted or outcome.
 type Problem struct {
 	Kind    string `json:"kind"`
 	Seq     uint64 `json:"seq,omitempty"`
@@ -53,9 +54,10 @@ func parseBrief(raw []byte) (brief, bool) {
 	return b, err == nil && b.Seq > 0
 }
 
-// Verify reads the whole chain once, whatever its length, and checks each link, the order of the
-// segments, the end and what was signed last (§15.4). It writes nothing; appends go on meanwhile, since it looks only at
-// what was there when it began. An error means that the files could not be read.
+// Verify reads the whole chain once, whatever its length, and checks each entry's MAC and link, the order of
+// the segments, the end and what was signed last (§15.4). Without the key it checks the chain alone, and
+// that is a Problem. It writes nothing; appends go on meanwhile, since it looks only at what was there when
+// it began. An error means that the files could not be read.
 func Verify(cfg Config) (Report, error) {
 	v := verifier{prev: zeroHash, open: map[string]uint64{}}
 	v.Problems, v.Notes, v.Interrupted = []Problem{}, []Problem{}, []string{}
@@ -84,14 +86,17 @@ func Verify(cfg Config) (Report, error) {
 
 type verifier struct {
 	Report
+	key    *key // nil: not at hand
 	prev   string
 	seq    uint64
 	signed bool // Head is valid
 	atHead bool // the entry that it names was seen
 	mark   Head // the last end that was synced, and signed then
 	atMark bool
-	beyond uint64
-	lost   bool // the link to the line before is known to be broken, and reported
+	beyond uint64 // entries after the head that continue the chain
+	apart  bool   // one after the head did not: no more are taken in
+	lost   bool   // the link to the line before is known to be broken, and reported
+	forged bool   // the line is not the key's, and that is reported
 	torn   *line
 	open   map[string]uint64 // run → seq of its intent
 }
@@ -101,10 +106,11 @@ func (v *verifier) snapshot(cfg Config) ([]segment, error) {
 	f, err := openFile(filepath.Join(cfg.Dir, "head"), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		segs, err := segments(cfg.Dir)
-		if len(segs) > 0 {
-			v.problem("head-missing", line{}, 0, "There are entries, and no head: the end of the chain can't be checked.")
+		if err != nil || len(segs) == 0 {
+			return nil, err
 		}
-		return segs, err
+		v.problem("head-missing", line{}, 0, "There are entries, and no head: the end of the chain can't be checked.")
+		return segs, v.useKey(cfg.KeyPath)
 	}
 	if err != nil {
 		return nil, err
@@ -124,15 +130,10 @@ func (v *verifier) snapshot(cfg Config) ([]segment, error) {
 	if len(text) == 0 && len(segs) == 0 {
 		return nil, nil // made, and not yet written
 	}
-	k, err := readKey(cfg.KeyPath)
-	if errors.Is(err, ErrNoKey) {
-		v.problem("key-missing", line{}, 0, "The key is missing: the end of the chain can't be checked.")
-		return segs, nil
+	if err := v.useKey(cfg.KeyPath); err != nil || v.key == nil {
+		return segs, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	head, err := inspect(text, k)
+	head, err := inspect(text, v.key)
 	if errors.Is(err, ErrHead) {
 		v.problem("head-forged", line{}, 0, "The head is not what the key signed.")
 		return segs, nil
@@ -143,6 +144,20 @@ func (v *verifier) snapshot(cfg Config) ([]segment, error) {
 	v.Head, v.mark = head.now, head.signed
 	v.signed, v.atHead, v.atMark = true, v.Head.Seq == 0, v.mark.Seq == 0
 	return segs, nil
+}
+
+// useKey reads the key, if it is at hand.
+func (v *verifier) useKey(path string) (err error) {
+	v.key, err = readKey(path)
+	why := "missing"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		why = "not readable"
+	case !errors.Is(err, ErrNoKey):
+		return err
+	}
+	v.problem("key-missing", line{}, 0, "The key is "+why+": only the chain is checked, not who wrote its entries, nor where it ends.")
+	return nil
 }
 
 func place(kind string, l line, seq uint64, message string) Problem {
@@ -173,14 +188,17 @@ func (v *verifier) take(l line) error {
 	v.tornBefore(b)
 	if !ok {
 		v.problem("malformed", l, v.seq+1, "The line is not an entry.")
-		v.prev, v.lost = hash, true
+		v.prev, v.lost, v.apart = hash, true, true
 		return nil
 	}
 	v.Entries++
-	v.link(l, b)
+	linked := v.link(l, b)
+	v.forged = v.key != nil && !v.key.wrote(l.raw)
 	v.prev, v.seq = hash, b.Seq
-	v.end(l, b, hash)
-	v.run(l, b)
+	v.end(l, b, linked)
+	if !v.forged {
+		v.run(l, b)
+	}
 	return nil
 }
 
@@ -200,10 +218,11 @@ func (v *verifier) tornBefore(next brief) {
 	v.torn = nil
 }
 
-// link checks an entry against the line before it.
-func (v *verifier) link(l line, b brief) {
+// link checks an entry against the line before it, and says whether it continues the chain.
+func (v *verifier) link(l line, b brief) bool {
 	next := v.seq + 1
 	jump := b.Kind == Break && b.Seq > v.seq // a break may count on from entries that are missing
+	linked := b.Prev == v.prev && (b.Seq == next || jump)
 	switch {
 	case v.lost:
 		v.lost = false
@@ -211,38 +230,47 @@ func (v *verifier) link(l line, b brief) {
 		v.problem("removed", l, b.Seq, fmt.Sprintf("Entries %d to %d are missing before this one.", next, b.Seq-1))
 	case b.Seq < next:
 		v.problem("reordered", l, b.Seq, fmt.Sprintf("Entry %d stands where %d belongs.", b.Seq, next))
-	case b.Prev != v.prev:
+	case !linked && !v.forged: // of a forged line it is known already
 		v.problem("changed", l, b.Seq, "The entry before this one is not the one that was written.")
 	}
 	if b.Kind != Break {
-		return
+		return linked
 	}
 	var d breakDetail
 	if json.Unmarshal(b.Detail, &d) != nil || d.Reason != tornLine {
 		v.problem("break", l, b.Seq, "The chain was found broken here: "+b.Message)
 	}
+	return linked
 }
 
 // end compares with the head, and with what was signed before it.
-func (v *verifier) end(l line, b brief, hash string) {
-	if b.Adopted > 0 {
+func (v *verifier) end(l line, b brief, linked bool) {
+	beyond := v.signed && b.Seq > v.Head.Seq
+	v.apart = v.apart || beyond && (v.forged || !linked)
+	switch {
+	case v.forged && beyond:
+		v.problem("forged", l, b.Seq, "The entry after the head was not written by the key's holder.")
+		return
+	case v.forged:
+		v.problem("changed", l, b.Seq, "The entry is not what the key's holder wrote: it was changed, or put in.")
+	case b.Adopted > 0:
 		v.note("adopted", l, b.Seq, fmt.Sprintf("The %d entries before this one were written before a crash and signed after it.", b.Adopted))
+	}
+	if beyond && !v.apart {
+		v.beyond++
 	}
 	if !v.signed {
 		return
 	}
 	if b.Seq == v.mark.Seq {
-		if v.atMark = true; hash != v.mark.Hash && v.mark.Seq < v.Head.Seq {
+		if v.atMark = true; v.prev != v.mark.Hash && v.mark.Seq < v.Head.Seq && !v.forged {
 			v.problem("changed", l, b.Seq, "The entry is not the one that was signed when it was synced.")
 		}
 	}
-	switch {
-	case b.Seq == v.Head.Seq:
-		if v.atHead = true; hash != v.Head.Hash {
+	if b.Seq == v.Head.Seq {
+		if v.atHead = true; v.prev != v.Head.Hash && !v.forged {
 			v.problem("changed", l, b.Seq, "The last entry is not the one that the head names.")
 		}
-	case b.Seq > v.Head.Seq:
-		v.beyond++
 	}
 }
 
@@ -270,7 +298,7 @@ func (v *verifier) finish(next int) {
 	if v.beyond > batch {
 		v.problem("unsigned", line{}, v.Head.Seq+1, fmt.Sprintf("%d entries after the head are not signed; a crash leaves fewer.", v.beyond))
 	} else if v.beyond > 0 {
-		v.note("unsigned", line{}, v.Head.Seq+1, fmt.Sprintf("%d entries after the head were written before a crash; the next entry takes them in.", v.beyond))
+		v.note("unsigned", line{}, v.Head.Seq+1, fmt.Sprintf("%d entries after the head were written before a crash, and are not yet under it.", v.beyond))
 	}
 	for id := range v.open {
 		v.Interrupted = append(v.Interrupted, id)
