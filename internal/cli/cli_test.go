@@ -210,6 +210,8 @@ func Test_6_10_UsageErrors(t *testing.T) {
 		{"exec ledger transfer from=cash", "hcpx exec --help"},
 		{"exec ledger transfer more words", "hcpx exec --help"},
 		{"exec ledger transfer --bogus", "hcpx exec --help"},
+		{"exec --stream", "hcpx exec --help"},
+		{"import", "hcpx help"},
 		{"exec ledger transfer --confirm=perhaps", "hcpx exec --help"},
 		{"exec ledger transfer --confirm --approval x", "hcpx exec --help"},
 		{"exec ledger --envelope -", "hcpx exec --help"},

@@ -41,10 +41,10 @@ func newInstallCmd(d *deps, run runner[installOptions]) *cobra.Command {
 	var o installOptions
 	c := command(text{
 		use: "install SOURCE…", short: "Lint packs and bring them into the store",
-		long: "SOURCE is a directory. All are linted before one is installed. Without --allow-bin and --allow-read a person is\n" +
-			"asked on a terminal; elsewhere the pack is installed, nothing is allowed, and the answer lists what it needs.",
+		long: "SOURCE is a directory or an archive (.tgz, .tar.gz, .zip) of one. All are linted before one is installed.\n" +
+			"Without --allow-bin and --allow-read a person is asked on a terminal; elsewhere the pack is installed, nothing is allowed, and the answer lists what it needs.",
 		example: "hcpx install ./transit\nhcpx install ./transit --allow-bin --json",
-	}, operands(1, -1, "a pack directory"), func(c *cobra.Command, args []string) error {
+	}, operands(1, -1, "a pack directory or archive"), func(c *cobra.Command, args []string) error {
 		o.Sources = args
 		return run(c.Context(), d, o)
 	})
@@ -100,9 +100,9 @@ type addOptions struct {
 func newAddCmd(d *deps, run runner[addOptions]) *cobra.Command {
 	var o addOptions
 	c := command(text{
-		use: "add PACK|DIR [--yes]", short: "Lint, install, allow and activate a pack behind one consent",
-		long: "PACK is the name of a pack that ships with hcpx, DIR a directory. The consent lists programs, paths, network,\n" +
-			"credentials and what agents may already do. No grant is changed.",
+		use: "add PACK|SOURCE [--yes]", short: "Lint, install, allow and activate a pack behind one consent",
+		long: "PACK is the name of a pack that ships with hcpx, SOURCE a directory or an archive (.tgz, .tar.gz, .zip) of one.\n" +
+			"The consent lists programs, paths, network, credentials and what agents may already do. No grant is changed.",
 		example: "hcpx add git\nhcpx add ./transit --yes",
 	}, operands(1, 1, "a pack"), func(c *cobra.Command, args []string) error {
 		o.Name = args[0]

@@ -25,6 +25,12 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
+	b.WriteString("\n## Not on the help page\n\nHints name them, and installers and generators call them.\n")
+	for _, e := range table() {
+		if e.hidden {
+			docsOf(&b, describe(child(wholeTree(t), e.name)))
+		}
+	}
 	golden(t, filepath.Join("..", "..", "docs", "cli.md"), []byte(b.String()))
 }
 

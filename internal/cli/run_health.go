@@ -77,6 +77,9 @@ func levelStyle(level string) style {
 }
 
 func runRepair(_ context.Context, d *deps, _ healthOptions) error {
+	if a, s, err := d.appAndSession(); err != nil {
+		return turnedAway(a, s, err)
+	}
 	_, err := look(d, (*lifecycle.Lifecycle).Repair, func(p *page, v lifecycle.RepairView) {
 		if !v.Changed {
 			p.line("nothing to repair")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"hcpx/internal/audit"
+	"hcpx/internal/protocol"
 )
 
 // §6.6: words and an envelope build the same request: the same result, and the same audit entries but for
@@ -19,6 +21,8 @@ func Test_6_6_WordsAndEnvelopeAreOneFace(t *testing.T) {
 		name, envelope string
 		words          []string
 	}{
+		{"a caller without a valid Principal", `{"pack_id":"mirror","verb_key":"show"}`, []string{"mirror", "show", "--as", "Nobody\xff"}},
+		{"such a caller, and no such command", `{"pack_id":"mirror","verb_key":"hide"}`, []string{"mirror", "hide", "--as", "ada"}},
 		{"a read", `{"pack_id":"mirror","verb_key":"show","args":{"text":"a\nb","n":9007199254740993}}`,
 			[]string{"mirror", "show", "--", "text=a\nb", "n=9007199254740993"}},
 		{"without arguments", `{"pack_id":"mirror","verb_key":"show"}`, []string{"mirror", "show"}},
@@ -37,7 +41,11 @@ func Test_6_6_WordsAndEnvelopeAreOneFace(t *testing.T) {
 			before := len(p.audit())
 			byWords, exitWords := p.face("", append([]string{"exec", "--json"}, tt.words...)...)
 			middle := len(p.audit())
-			byEnvelope, exitEnvelope := p.face(tt.envelope, "exec", "--json", "--envelope", "-")
+			as := "human:ada"
+			if i := slices.Index(tt.words, "--as"); i >= 0 {
+				as = tt.words[i+1]
+			}
+			byEnvelope, exitEnvelope := p.face(tt.envelope, "exec", "--json", "--envelope", "-", "--as", as)
 			if byWords != byEnvelope || exitWords != exitEnvelope {
 				t.Errorf("words: %d %s\nenvelope: %d %s", exitWords, byWords, exitEnvelope, byEnvelope)
 			}
@@ -68,6 +76,73 @@ func (p place) audit() []audit.Entry {
 		p.t.Fatal(err)
 	}
 	return entries
+}
+
+// §9.7: what is refused before an envelope can be built, or because a person said no, is in the audit like any
+// other denial, with the code and step of its answer.
+func Test_9_7_EveryRefusalOfAFaceIsInTheAudit(t *testing.T) {
+	p := newPlace(t)
+	p.mirror()
+	p.run(0, "install", filepath.Join(p.dir, "mirror"))
+	p.run(0, "activate", "mirror")
+	for _, tt := range []struct {
+		name, line, code string
+		step, exit       int
+	}{
+		{"words that are no arguments", "exec mirror show -- nothing", "invalid_args", 5, 64},
+		{"a value that is no JSON", "exec mirror show --plan -- n:={", "invalid_args", 5, 64},
+		{"such words to no command", "exec mirror hide -- nothing", "unknown_command", 3, 3},
+		{"such words of one who may not", "exec mirror set --as agent:claude-code -- nothing", "grant_missing", 4, 3},
+		{"no valid Principal", "exec mirror show --as Nobody", "unauthenticated", 4, 3},
+		{"no valid Principal, a plan", "exec mirror show --plan --as Nobody", "unauthenticated", 4, 3},
+		{"no valid Principal, a stage", "activate mirror --as Nobody", "unauthenticated", 0, 3},
+		{"no valid Principal, repair", "repair --as Nobody", "unauthenticated", 0, 3},
+	} {
+		before := len(p.audit())
+		out, _ := p.run(tt.exit, append([]string{"--json"}, strings.Fields(tt.line)...)...)
+		all := p.audit()
+		if len(all) != before+1 {
+			t.Errorf("%s: %d entries", tt.name, len(all)-before)
+			continue
+		}
+		if e := all[before]; e.Kind != audit.Denial || e.Code != tt.code || e.Step != tt.step || !strings.Contains(out, `"code":"`+tt.code+`"`) {
+			t.Errorf("%s: %+v\n%s", tt.name, e, out)
+		}
+		if tt.step == 5 && (!strings.Contains(out, `"schema":{`) || !strings.Contains(out, `"example":{`) || !strings.Contains(out, `"violations":[`)) {
+			t.Errorf("%s: the details of invalid_args are not all there: %s", tt.name, out)
+		}
+	}
+	before := len(p.audit())
+	env, _, _ := p.env("exec", "mirror", "set", "--", "to=2")
+	env.In, env.InTTY, env.ErrTTY = strings.NewReader("n\n"), true, true
+	if code := Main(context.Background(), env); code != 3 || len(p.audit()) != before+1 || p.audit()[before].Code != "confirm_required" {
+		t.Errorf("a no: exit %d, %+v", code, p.audit()[before:])
+	}
+}
+
+// §9.7, §12.1.7: settings that are not understood refuse an exec, in the audit too.
+func Test_9_7_ARefusalBySettingsIsInTheAudit(t *testing.T) {
+	p := newPlace(t)
+	p.write("store/config.toml", "[identity]\nagents = 1\n")
+	out, _ := p.run(70, "exec", "mirror", "show", "--json")
+	if all := p.audit(); len(all) != 1 || all[0].Kind != audit.Denial || all[0].Step != 2 || !strings.Contains(out, "config.toml:2:10") || !strings.Contains(out, "hcpx config show") {
+		t.Errorf("%+v\n%s", all, out)
+	}
+}
+
+// §6.5: a person is told what was done to the output, on stderr; a program that asked for JSON is not.
+func Test_6_5_NotesOnAnOutputGoToStderr(t *testing.T) {
+	r := protocol.Result{OK: true, PackID: "a", VerbKey: "b", Result: []byte(`"x"`), Notes: []string{"One sequence of bytes was replaced."}}
+	env, out, errs := terminalFree(t)
+	if err := newDeps(env).answer(r); err != nil || out.String() != "x\n" || errs.String() != "note: One sequence of bytes was replaced.\n" {
+		t.Errorf("%v %q %q", err, out, errs)
+	}
+	env, out, errs = terminalFree(t)
+	d := newDeps(env)
+	d.asJSON = true
+	if err := d.answer(r); err != nil || errs.Len() > 0 || strings.Contains(out.String(), "replaced") {
+		t.Errorf("%v %q %q", err, out, errs)
+	}
 }
 
 // A signal cancels the context: the answer is still one Result (§6.9).

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -89,7 +90,7 @@ func Load(home, managed string) (*Settings, error) {
 			continue
 		}
 		src, err := os.ReadFile(f.path)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what stands in the way is the store's word
 			continue
 		}
 		if err == nil {
