@@ -127,8 +127,7 @@ func (j *judge) run(s surroundings) {
 	j.evals()
 }
 
-// adapters compiles each command and checks the adapter's block. What an openapi pack declares is judged
-// by the room that reads its document.
+// adapters compiles each command and checks the adapter's block.
 func (j *judge) adapters(s surroundings) {
 	var kind adapter.Adapter
 	switch j.Manifest.Adapter {
@@ -145,6 +144,7 @@ func (j *judge) adapters(s surroundings) {
 		})...)
 		kind = composite.New()
 	default:
+		j.openapi()
 		return
 	}
 	for _, c := range j.Manifest.Commands {
