@@ -276,3 +276,23 @@ func BenchmarkRender(b *testing.B) {
 		})
 	}
 }
+
+// §3.3: what Linux takes as one command line is asked at step 5, before anything is prepared.
+func Test_3_3_WholeCommandLineIsBounded(t *testing.T) {
+	m, issues := manifest.Decode([]byte(`{"hcp":{"version":"1.1"},"id":"a","version":"1.0.0","summary":"A.","adapter":"wrap","wrap":{"bin":"x"},
+"verbs":{"v":{"summary":"V","argv":[{"each":"l","argv":["--t={}"]}],"args":{"type":"object","properties":{"l":{"type":"array","items":{"type":"string"}}}}}}}`))
+	if len(issues) > 0 {
+		t.Fatal(issues)
+	}
+	c, _ := New().Compile(m, m.Commands[0])
+	for n, refused := range map[int]bool{1000: false, 100_000: false, 200_000: true} {
+		items := make([]*jsondoc.Node, n)
+		for i := range items {
+			items[i] = jsondoc.Str("a")
+		}
+		_, bad := c.Render(jsondoc.Obj(jsondoc.Member{Key: "l", Value: jsondoc.Arr(items...)}))
+		if (len(bad) > 0) != refused {
+			t.Errorf("%d items: %v", n, bad)
+		}
+	}
+}

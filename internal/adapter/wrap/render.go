@@ -12,6 +12,21 @@ import (
 // maxElement is the longest argument that Linux hands to a program, without the NUL behind it.
 const maxElement = 128<<10 - 1
 
+// maxArgv is how much Linux hands to a program in all: a quarter of its usual stack of 8 MiB, with each argument's
+// NUL and pointer, less what the environment and the program's name take.
+const maxArgv = 2<<20 - 256<<10
+
+// whole refuses an argv that no program could be started with.
+func (r *renderer) whole() {
+	total := 0
+	for _, a := range r.argv {
+		total += len(a) + 1 + 8
+	}
+	if total > maxArgv {
+		r.refuse("", "make a command line of %d bytes, and a program takes at most %d", total, maxArgv)
+	}
+}
+
 // renderer makes one argv from arguments that fit their schema.
 type renderer struct {
 	args       *jsondoc.Node

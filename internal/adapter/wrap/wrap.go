@@ -141,6 +141,7 @@ func (c *command) Render(args *jsondoc.Node) (*adapter.Call, []protocol.Violatio
 	} else {
 		r.list(c.argv, around{})
 	}
+	r.whole()
 	call := &adapter.Call{Args: args}
 	if c.stdin != nil {
 		if s, _, ok := r.join(c.stdin, around{}); ok {
