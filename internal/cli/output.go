@@ -99,7 +99,7 @@ func explainDetails(p *page, e *protocol.Error) {
 		}
 	}
 	if report, ok := e.Details["report"].(audit.Report); ok {
-		showProblems(p, report)
+		showReport(p, report)
 	}
 	if tail, ok := e.Details["stderr_tail"].(string); ok && tail != "" {
 		p.raw(p.paint(faint, "the command's last words:") + "\n" + terminated(tail))

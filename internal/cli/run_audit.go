@@ -141,25 +141,42 @@ func runAuditVerify(_ context.Context, d *deps, _ healthOptions) error {
 		return unreadable(err)
 	}
 	if !report.OK {
-		return protocol.Fail(protocol.AuditBroken, fmt.Sprintf("The audit does not verify: %d places do not fit.", len(report.Problems))).
+		return protocol.Fail(protocol.AuditBroken, fmt.Sprintf("The audit does not verify; places that do not fit: %d.", uint64(len(report.Problems))+report.More)).
 			With("report", report).WithHint("hcpx audit verify --json")
 	}
 	return d.show(report, func(p *page) {
-		for _, n := range report.Notes {
-			p.styled(warn, "note: %s", n.Message)
+		if report.Entries == 0 && report.Head.Seq == 0 {
+			p.line("nothing is recorded yet")
+			return
 		}
-		for _, id := range report.Interrupted {
-			p.styled(warn, "interrupted or still running: %s", id)
-		}
-		p.styled(good, "%d entries in %d segments verify against the signed head", report.Entries, report.Segments)
+		showReport(p, report)
+		p.styled(good, "%d entries in %d segments verify against the signed head", report.Head.Seq, report.Segments)
 		p.next("hcpx audit head --json")
 	})
 }
 
-func showProblems(p *page, report audit.Report) {
+// showReport shows what was found: what does not fit, the traces of crashes, and the runs that were cut off.
+func showReport(p *page, report audit.Report) {
 	for _, x := range report.Problems {
-		p.styled(bad, "  %s at entry %s: %s", x.Kind, fmt.Sprint(x.Seq), x.Message)
+		p.styled(bad, "  %s%s: %s", x.Kind, placeOf(x), x.Message)
 	}
+	for _, n := range report.Notes {
+		p.styled(warn, "note: %s%s: %s", n.Kind, placeOf(n), n.Message)
+	}
+	for _, id := range report.Interrupted {
+		p.styled(warn, "interrupted or still running: %s", id)
+	}
+}
+
+func placeOf(x audit.Problem) string {
+	at := ""
+	if x.Seq > 0 {
+		at += fmt.Sprintf(" at entry %d", x.Seq)
+	}
+	if x.Line > 0 {
+		at += fmt.Sprintf(" (segment %d, line %d)", x.Segment, x.Line)
+	}
+	return at
 }
 
 func runAuditHead(_ context.Context, d *deps, _ healthOptions) error {
