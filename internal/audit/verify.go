@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// maxProblems bounds a report: a chain that is wrong in a million places is wrong.
+// maxProblems bounds what a report lists: a chain that is wrong in a million places is wrong.
 const maxProblems = 100
 
 // Report is what Verify found. OK is that there is no Problem; Notes are traces of crashes, and
@@ -21,6 +21,7 @@ type Report struct {
 	Entries     uint64    `json:"entries"`
 	Segments    uint64    `json:"segments"`
 	Problems    []Problem `json:"problems"`
+	More        uint64    `json:"more,omitempty"` // problems that are not listed
 	Notes       []Problem `json:"notes"`
 	Interrupted []string  `json:"interrupted"`
 	Head        Head      `json:"head"`
@@ -165,9 +166,11 @@ func place(kind string, l line, seq uint64, message string) Problem {
 }
 
 func (v *verifier) problem(kind string, l line, seq uint64, message string) {
-	if len(v.Problems) < maxProblems {
-		v.Problems = append(v.Problems, place(kind, l, seq, message))
+	if len(v.Problems) == maxProblems {
+		v.More++
+		return
 	}
+	v.Problems = append(v.Problems, place(kind, l, seq, message))
 }
 
 func (v *verifier) note(kind string, l line, seq uint64, message string) {
