@@ -154,17 +154,26 @@ func (a *App) newAudit() audit.Log {
 func (a *App) newGate() *gate.Gate {
 	g := &gate.Gate{
 		Store: a.store(), Hub: binding.NewHub(),
-		Sandbox:  sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now}),
+		Sandbox:  a.box(filepath.Join(a.home, "run")),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
 		Now:      a.o.Now, Places: a.places, Limits: a.limits(),
 	}
-	if a.o.Ready != nil {
-		g.Sandbox = readySandbox{g.Sandbox, a.o.Ready}
-	}
 	if a.o.Watch != nil {
-		g.Sandbox, g.Hub = watchedSandbox{g.Sandbox, a.o.Watch}, watchedHub{g.Hub, a.o.Watch}
+		g.Hub = watchedHub{g.Hub, a.o.Watch}
 	}
 	return g
+}
+
+// box is a sandbox whose private directories lie in scratch.
+func (a *App) box(scratch string) sandbox.Sandbox {
+	var s sandbox.Sandbox = sandbox.New(sandbox.Options{Scratch: scratch, Now: a.o.Now})
+	if a.o.Ready != nil {
+		s = readySandbox{s, a.o.Ready}
+	}
+	if a.o.Watch != nil {
+		s = watchedSandbox{s, a.o.Watch}
+	}
+	return s
 }
 
 // limits are the runtime's caps (§10.4).
@@ -186,7 +195,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
-		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault,
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.box,
 	}
 }
 

@@ -104,10 +104,10 @@ func (l *Lifecycle) consented(in *installing, st *store.State, src *source, o Ad
 		return nil
 	}
 	if o.Ask != nil {
-		return protocol.Fail(protocol.Canceled, "Nothing was added.").WithHint("hcpx add " + src.shown)
+		return protocol.Fail(protocol.Canceled, "Nothing was added.").WithHint("hcpx add " + protocol.Word(src.shown))
 	}
 	return protocol.Fail(protocol.ConfirmRequired, fmt.Sprintf("Adding %s needs a person's consent.", m.ID)).
-		With("consent", consent).WithHint("hcpx add " + src.shown + " --yes")
+		With("consent", consent).WithHint("hcpx add " + protocol.Word(src.shown) + " --yes")
 }
 
 // nothingToAllow says whether only needs stay that add never covers.

@@ -77,8 +77,8 @@ func (l *Lifecycle) allowBins(r AllowRequest, view *AllowView) (func(*store.Stat
 	for _, name := range r.Bins {
 		bin, err := l.record(name, r.Dangerous)
 		if err != nil {
-			return nil, protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q was not allowed: %v.", name, err)).
-				With("name", name).WithHint("hcpx allow <its absolute path>")
+			return nil, protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q was not allowed: %s.", name, sentenceEnd(err.Error()))).
+				With("name", name).WithHint("hcpx allow --help")
 		}
 		if p := (program{name: name}); !r.Dangerous && p.dangerous(bin.Path) {
 			view.Notes = append(view.Notes, name+" runs whatever it is told: allowed for packs that use it, not as the program of a command. That takes --dangerous.")

@@ -16,7 +16,7 @@ var bootstrapFiles embed.FS
 
 // BootstrapDigest is the digest of the embedded hcp-cli (§2.4): lint lifts the reserved id for it alone,
 // and a start compares it without hashing anything.
-const BootstrapDigest = "sha256:8538d4404f97a7c079616dc2bd842f7fd8428a8e334db8e43a55fa26aa04ce50"
+const BootstrapDigest = "sha256:f219a7e03fb532f71cc403279c35155552d0efe2de8e81b72deb32446199d27f"
 
 // bootstrapVersion is the version in its manifest.
 const bootstrapVersion = "1.0.0"

@@ -41,13 +41,26 @@ func (l *Lifecycle) Connect(s protocol.Session, id string) (ConnectView, *protoc
 		}
 		return map[string]any{"mode": view.Mode}, nil
 	})
+	if err != nil {
+		// Nothing is connected, so the hub keeps nothing of it. The first fault is the answer.
+		_ = l.Gate.Hub.Disconnect(b, scopeOf(s, loaded.Manifest))
+	}
 	view.Connected = err == nil
 	return view, err
 }
 
-// Disconnect ends the binding of a pack in this session. What is not connected is no error.
+// Disconnect ends the binding of a pack in this session. What is not connected is no error. It needs the
+// capability of connect: an agent that may not make a person's connection may not end it alone either
+// (deactivate, which ends both for the session, is free by §11.1).
 func (l *Lifecycle) Disconnect(s protocol.Session, id string) (ConnectView, *protocol.Error) {
 	view := ConnectView{Session: s.ID, PackID: id}
+	st, err := l.state()
+	if err != nil {
+		return view, err
+	}
+	if err := l.may(s, st, protocol.PackConnect, subject{"disconnect", id, l.plane(id)}); err != nil {
+		return view, err
+	}
 	loaded, missing := l.Gate.Installed(id)
 	if missing == nil {
 		view.Mode = modeOf(&loaded.Manifest.Binding)

@@ -17,7 +17,7 @@ func (l *Lifecycle) Grant(s protocol.Session, g grant.Grant) (GrantView, *protoc
 		return view, err
 	}
 	if err := g.Check(); err != nil {
-		return view, protocol.Fail(protocol.UsageError, "The grant was not made: "+err.Error()+".").WithHint("hcpx grant --help")
+		return view, protocol.Fail(protocol.UsageError, "The grant was not made: "+sentenceEnd(err.Error())+".").WithHint("hcpx grant --help")
 	}
 	var err *protocol.Error
 	view.Changed, err = l.update(s, "grant", "", func(st *store.State) (any, *protocol.Error) {

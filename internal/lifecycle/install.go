@@ -125,9 +125,17 @@ func (in *installing) openAll(names []string) ([]*source, *protocol.Error) {
 	if len(unreadable) > 0 {
 		unreadable = append(unreadable, in.lintSources(sources)...)
 		closeAll(sources)
-		return nil, lintFailed(sortedIssues(unreadable))
+		return nil, lintFailed(sortedIssues(unreadable), names...)
 	}
 	return sources, nil
+}
+
+func shownOf(sources []*source) []string {
+	names := make([]string, len(sources))
+	for i, src := range sources {
+		names[i] = src.shown
+	}
+	return names
 }
 
 func closeAll(sources []*source) {
@@ -141,21 +149,21 @@ func closeAll(sources []*source) {
 func (in *installing) lintAll(sources []*source) ([]protocol.Issue, *protocol.Error) {
 	issues := in.lintSources(sources)
 	if protocol.HasErrors(issues) {
-		return nil, lintFailed(issues)
+		return nil, lintFailed(issues, shownOf(sources)...)
 	}
 	seen := map[string]bool{}
 	for _, src := range sources {
 		if src.pack.ID == "" || src.pack.Manifest == nil || src.pack.Policy == nil {
-			return nil, lintFailed([]protocol.Issue{notReadable(src.shown, errors.New("it changed while it was read"))})
+			return nil, lintFailed([]protocol.Issue{notReadable(src.shown, errors.New("it changed while it was read"))}, src.shown)
 		}
 		if seen[src.pack.ID] {
 			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("Two sources of this call are the pack %q.", src.pack.ID)).
-				WithHint("hcpx install <one of them>")
+				WithHint("hcpx install " + protocol.Word(src.shown))
 		}
 		seen[src.pack.ID] = true
 		if w := src.pack.Manifest.Wrap; w != nil && w.PassThrough && !in.o.AllowPassThrough {
 			return nil, protocol.Fail(protocol.LintFailed, fmt.Sprintf("Nothing was installed: the pack %q passes any argument through to its program.", src.pack.ID)).
-				With("issues", issues).WithHint("hcpx install " + src.shown + " --allow-pass-through")
+				With("issues", issues).WithHint("hcpx install " + protocol.Word(src.shown) + " --allow-pass-through")
 		}
 	}
 	return issues, nil
@@ -208,7 +216,7 @@ func (in *installing) place(st *store.State, src *source, out *InstalledPack) *p
 	}
 	if old.Version == out.Version && old.Record.Digest != src.sum && !in.o.Force {
 		return protocol.Fail(protocol.DigestConflict, fmt.Sprintf("Version %s of %s is installed with other content.", out.Version, out.PackID)).
-			With("installed", old.Record.Digest).With("offered", src.sum).WithHint("hcpx install " + src.shown + " --force")
+			With("installed", old.Record.Digest).With("offered", src.sum).WithHint("hcpx install " + protocol.Word(src.shown) + " --force")
 	}
 	if old.Record.Digest != src.sum { // the same content again is no other version
 		if err := in.accepted(st, src, out); err != nil {

@@ -26,6 +26,7 @@ import (
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
 	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
 )
 
@@ -40,6 +41,8 @@ type Lifecycle struct {
 	Shipped fs.FS
 	// Path is the operator's PATH, in which the allow-list finds names at the moment of allowing (§10.2).
 	Path string
+	// Scratch makes a sandbox like Gate's whose private directories lie in dir; nil means Gate's own.
+	Scratch func(dir string) sandbox.Sandbox
 	// Limits of a pack's files (§2.1); zero means the defaults.
 	Limits pack.Limits
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
@@ -78,7 +81,7 @@ func storeFault(err error, what string) *protocol.Error {
 			damaged.Path, damaged.Line, damaged.Column, damaged.Reason)).
 			With("path", damaged.Path).With("line", damaged.Line).With("column", damaged.Column).WithHint("hcpx repair")
 	case errors.As(err, &unsafe):
-		return protocol.Fail(protocol.InternalError, unsafe.Error()+".").WithHint("hcpx doctor")
+		return protocol.Fail(protocol.InternalError, sentenceEnd(unsafe.Error())+".").WithHint("hcpx doctor")
 	case errors.Is(err, store.ErrOther):
 		return protocol.Fail(protocol.NotFound, "Nothing was done: another process changed the pack in between.").WithHint("hcpx list")
 	case errors.Is(err, store.ErrNotInstalled):

@@ -89,7 +89,7 @@ func (l *Lifecycle) lintInstalled(id string) []protocol.Issue {
 	return lint.Run([]lint.Source{src}, options)
 }
 
-func lintFailed(issues []protocol.Issue) *protocol.Error {
+func lintFailed(issues []protocol.Issue, dirs ...string) *protocol.Error {
 	count := 0
 	for _, i := range issues {
 		if i.Severity == protocol.SeverityError {
@@ -101,7 +101,21 @@ func lintFailed(issues []protocol.Issue) *protocol.Error {
 		i := issues[first]
 		message = fmt.Sprintf("Nothing was installed: %s:%d:%d %s: %s", filepath.ToSlash(i.File), i.Line, i.Column, i.Code, i.Message)
 	}
-	return protocol.Fail(protocol.LintFailed, message).With("issues", issues).WithHint("hcpx lint <its directory>")
+	return protocol.Fail(protocol.LintFailed, message).With("issues", issues).WithHint(lintHint(dirs))
+}
+
+// lintHint shows all issues again. What is no directory must be unpacked first.
+func lintHint(dirs []string) string {
+	hint := "hcpx lint"
+	for _, dir := range dirs {
+		if archiveKind(dir) == nil {
+			hint += " " + protocol.Word(dir)
+		}
+	}
+	if hint == "hcpx lint" {
+		return "hcpx lint --help"
+	}
+	return hint
 }
 
 func sortedIssues(issues []protocol.Issue) []protocol.Issue {

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"hcpx/internal/adapter"
@@ -10,6 +11,7 @@ import (
 	"hcpx/internal/manifest"
 	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
 )
 
 // probeTimeout bounds one probe: it asks a program whether it starts at all.
@@ -59,11 +61,27 @@ func (l *Lifecycle) probed(id string) *protocol.Error {
 	if err != nil || world.Spec == nil {
 		return nil //nolint:nilerr // not allowed or not enforceable: availability says so, the probe can't
 	}
-	return l.runProbe(world, id)
+	dir, fault := os.MkdirTemp("", "hcpx-probe-")
+	if fault != nil {
+		return storeFault(fault, "The private directory of a probe cannot be made")
+	}
+	err = l.runProbe(l.probeBox(dir), world, id)
+	if fault := os.RemoveAll(dir); fault != nil && err == nil {
+		return storeFault(fault, "The private directory of a probe cannot be removed")
+	}
+	return err
 }
 
-func (l *Lifecycle) runProbe(world *gate.World, id string) *protocol.Error {
-	box, err := l.Gate.Sandbox.Prepare(world.Spec)
+// probeBox keeps what a probe needs beside the store: who only looks makes nothing in it (HCP-12.1-9).
+func (l *Lifecycle) probeBox(dir string) sandbox.Sandbox {
+	if l.Scratch == nil {
+		return l.Gate.Sandbox
+	}
+	return l.Scratch(dir)
+}
+
+func (l *Lifecycle) runProbe(s sandbox.Sandbox, world *gate.World, id string) *protocol.Error {
+	box, err := s.Prepare(world.Spec)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}

@@ -42,7 +42,7 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 		src.place, err = filepath.Abs(name)
 	}
 	if err != nil {
-		return nil, lintFailed([]protocol.Issue{notReadable(name, err)})
+		return nil, lintFailed([]protocol.Issue{notReadable(name, err)}, name)
 	}
 	return src, nil
 }
