@@ -2,6 +2,11 @@
 
 package store
 
-import "errors"
+import (
+	"errors"
+	"testing"
+)
 
 func mountSmall(string) error { return errors.New("only on Linux") }
+
+func byNamespaceRoot(*testing.T) bool { return false }
