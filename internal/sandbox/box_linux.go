@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
@@ -52,7 +53,9 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	stop := func() { _, _ = unix.Write(cancel, []byte{7: 1}) } // any non-zero count; fails only when it is set already
 	released := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() { defer close(released); stop() })
+	b.confiner.system.adopted.confined.Add(1)
 	got := b.execute(cancel)
+	b.confiner.system.adopted.confined.Add(-1)
 	if !unwatch() {
 		<-released
 	}
@@ -87,6 +90,11 @@ func (b *confinedBox) execute(cancel int) verdictOf {
 // notStarted tells why the kernel did not start the command.
 func (b *confinedBox) notStarted(err error) *protocol.Error {
 	p := b.world.spec.Program
+	if dir := b.world.spec.Dir; dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return escape(dir, "it went away before the start")
+		}
+	}
 	switch {
 	case errors.Is(err, unix.E2BIG), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE):
 		return protocol.Fail(protocol.CommandFailed, fmt.Sprintf("%q could not be started: %v.", p.Name, err))

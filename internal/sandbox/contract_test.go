@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"runtime"
 	"testing"
 
 	"hcpx/internal/sandbox"
@@ -8,7 +9,7 @@ import (
 )
 
 func TestNative(t *testing.T) {
-	sandboxtest.Run(t, sandboxtest.Kind{Native: true, Open: func(t *testing.T, scratch string) sandbox.Sandbox {
+	sandboxtest.Run(t, sandboxtest.Kind{Native: true, Contained: runtime.GOOS == "linux", Open: func(t *testing.T, scratch string) sandbox.Sandbox {
 		return sandbox.New(sandbox.Options{Scratch: scratch})
 	}})
 }

@@ -89,20 +89,25 @@ func Test_10_2_jail_refuses(t *testing.T) {
 		change func(*sandbox.Spec)
 		code   protocol.Code
 	}{
-		"missing readable path":          {func(p *sandbox.Spec) { p.Read = []string{missing} }, protocol.JailEscape},
-		"missing writable path":          {func(p *sandbox.Spec) { p.Write = []string{missing} }, protocol.JailEscape},
-		"missing directory of programs":  {func(p *sandbox.Spec) { p.UseDirs = []string{missing} }, protocol.JailEscape},
-		"missing link":                   {func(p *sandbox.Spec) { p.Links = []sandbox.Link{{Target: missing}} }, protocol.JailEscape},
-		"link out of HOME":               {func(p *sandbox.Spec) { p.Links = []sandbox.Link{{Target: s.lent, HomeRel: "../x"}} }, protocol.JailEscape},
-		"relative path":                  {func(p *sandbox.Spec) { p.Read = []string{"land"} }, protocol.JailEscape},
-		"the whole machine":              {func(p *sandbox.Spec) { p.Read = []string{"/"} }, protocol.JailEscape},
-		"working directory outside":      {func(p *sandbox.Spec) { p.Dir = s.outside }, protocol.JailEscape},
-		"working directory by a link":    {func(p *sandbox.Spec) { p.Dir = link }, protocol.JailEscape},
-		"working directory by dots":      {func(p *sandbox.Spec) { p.Dir = s.land + "/../outside" }, protocol.JailEscape},
-		"private directories readable":   {func(p *sandbox.Spec) { p.Read = append(p.Read, filepath.Dir(s.land)) }, protocol.JailEscape},
-		"program that is a directory":    {func(p *sandbox.Spec) { p.Program.Path = s.land }, protocol.BinNotAllowed},
-		"program that is not executable": {func(p *sandbox.Spec) { p.Program.Path = s.lent }, protocol.BinNotAllowed},
-		"program name with a slash":      {func(p *sandbox.Spec) { p.Program.Name = "../sh" }, protocol.BinNotAllowed},
+		"missing readable path":           {func(p *sandbox.Spec) { p.Read = []string{missing} }, protocol.JailEscape},
+		"missing writable path":           {func(p *sandbox.Spec) { p.Write = []string{missing} }, protocol.JailEscape},
+		"missing directory of programs":   {func(p *sandbox.Spec) { p.UseDirs = []string{missing} }, protocol.JailEscape},
+		"missing link":                    {func(p *sandbox.Spec) { p.Links = []sandbox.Link{{Target: missing}} }, protocol.JailEscape},
+		"link out of HOME":                {func(p *sandbox.Spec) { p.Links = []sandbox.Link{{Target: s.lent, HomeRel: "../x"}} }, protocol.JailEscape},
+		"relative path":                   {func(p *sandbox.Spec) { p.Read = []string{"land"} }, protocol.JailEscape},
+		"the whole machine":               {func(p *sandbox.Spec) { p.Read = []string{"/"} }, protocol.JailEscape},
+		"working directory outside":       {func(p *sandbox.Spec) { p.Dir = s.outside }, protocol.JailEscape},
+		"working directory by a link":     {func(p *sandbox.Spec) { p.Dir = link }, protocol.JailEscape},
+		"working directory by dots":       {func(p *sandbox.Spec) { p.Dir = s.land + "/../outside" }, protocol.JailEscape},
+		"private directories readable":    {func(p *sandbox.Spec) { p.Read = append(p.Read, filepath.Dir(s.land)) }, protocol.JailEscape},
+		"a private directory readable":    {func(p *sandbox.Spec) { p.Read = append(p.Read, s.readable+"/../scratch/0") }, protocol.JailEscape},
+		"private directories by a file":   {func(p *sandbox.Spec) { p.Write = append(p.Write, filepath.Dir(s.land)+"/scratch") }, protocol.JailEscape},
+		"private directories executable":  {func(p *sandbox.Spec) { p.Exec = append(p.Exec, filepath.Dir(s.land)) }, protocol.JailEscape},
+		"private directories of programs": {func(p *sandbox.Spec) { p.UseDirs = append(p.UseDirs, filepath.Dir(s.land)) }, protocol.JailEscape},
+		"private directories as a read":   {func(p *sandbox.Spec) { p.Links = []sandbox.Link{{Target: filepath.Dir(s.land)}} }, protocol.JailEscape},
+		"program that is a directory":     {func(p *sandbox.Spec) { p.Program.Path = s.land }, protocol.BinNotAllowed},
+		"program that is not executable":  {func(p *sandbox.Spec) { p.Program.Path = s.lent }, protocol.BinNotAllowed},
+		"program name with a slash":       {func(p *sandbox.Spec) { p.Program.Name = "../sh" }, protocol.BinNotAllowed},
 		"two programs of one name": {func(p *sandbox.Spec) {
 			p.Uses = []sandbox.Program{{Name: p.Program.Name, Path: "/bin/true"}}
 		}, protocol.BinNotAllowed},
@@ -229,6 +234,63 @@ func Test_10_4_limits(t *testing.T) {
 			t.Errorf("%q", o.Stdout)
 		}
 	})
+}
+
+// §10.2: a tree that leads among the private directories by a link is refused when the jail is built.
+func Test_10_2_private_directories_by_a_link(t *testing.T) {
+	s := newScene(t)
+	must(t, os.Mkdir(filepath.Dir(s.land)+"/scratch/7", 0o700))
+	link := filepath.Dir(s.land) + "/link"
+	must(t, os.Symlink("scratch/7", link))
+	spec := s.spec("nothing")
+	spec.Read = []string{link}
+	if err := prepared(s.sandbox, spec); err == nil || err.Code != protocol.JailEscape {
+		t.Errorf("%v", err)
+	}
+	// The place itself may be reached by a link: the trees above its real place count.
+	base := t.TempDir()
+	must(t, os.Mkdir(base+"/real", 0o700))
+	must(t, os.Symlink("real", base+"/name"))
+	spec = s.spec("nothing")
+	spec.Read = []string{base + "/real"}
+	if err := confining(t, sandbox.Options{Scratch: base + "/name/run"}).Check(spec); err == nil || err.Code != protocol.JailEscape {
+		t.Errorf("%v", err)
+	}
+}
+
+// §10.2: a program reaches its own standard files by name, and no list of them.
+func Test_10_2_own_descriptors(t *testing.T) {
+	s := newScene(t)
+	spec := s.spec("")
+	spec.Program, spec.Uses = tool(t, "sh"), []sandbox.Program{tool(t, "cat")}
+	spec.Args = []string{"-eu", "-c", "cat /dev/stdin; echo a >/dev/stdout; echo b >/dev/fd/1; echo c >/proc/self/fd/1; echo d >/dev/stderr; ls /proc/self/fd 2>/dev/null || echo none"}
+	spec.Stdin = []byte("in\n")
+	if o := sandboxtest.Exec(t, s.sandbox, spec); string(o.Stdout) != "in\na\nb\nc\nnone\n" || string(o.Stderr) != "d\n" {
+		t.Errorf("%q %q", o.Stdout, o.Stderr)
+	}
+}
+
+// §6.9: a working directory that goes away ends nothing while the command runs, and refuses it before.
+func Test_6_9_working_directory_removed(t *testing.T) {
+	s := newScene(t)
+	sub := s.land + "/sub"
+	must(t, os.Mkdir(sub, 0o700))
+	spec := s.spec("")
+	spec.Program, spec.Uses, spec.Dir = tool(t, "sh"), []sandbox.Program{tool(t, "rmdir")}, sub
+	spec.Args = []string{"-c", "rmdir " + sub + "; echo >new 2>/dev/null || exit 4"}
+	if o := sandboxtest.Exec(t, s.sandbox, spec); o.Exit != 4 || o.TimedOut {
+		t.Errorf("%+v %s", o, o.Stderr)
+	}
+	must(t, os.Mkdir(sub, 0o700))
+	box, refused := s.sandbox.Prepare(spec)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	defer box.Close()
+	must(t, os.Remove(sub))
+	if _, refused := box.Run(context.Background()); refused == nil || refused.Code != protocol.JailEscape || refused.Details["path"] != sub {
+		t.Errorf("%v", refused)
+	}
 }
 
 // §6.9: what ended meanwhile is not counted, what is left is.

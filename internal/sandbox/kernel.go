@@ -25,9 +25,6 @@ const (
 	abiScope    = 6
 )
 
-// nativeSetting is the only weaker posture that an operator can accept (§10.3).
-const nativeSetting = "native-local"
-
 // need is one row of the rule table: what is promised, by what, and how a kernel misses it.
 type need struct {
 	name, mechanism string
@@ -69,7 +66,7 @@ func missFiles(k Kernel) string {
 
 func missSignals(k Kernel) string {
 	if k.ABI < abiScope {
-		return fmt.Sprintf("Landlock ABI %d cannot keep signals inside the jail; this version needs ABI %d (Linux 6.12), a subreaper with a signal broker for ABI 3 to 5 is the next step.", k.ABI, abiScope)
+		return fmt.Sprintf("Landlock ABI %d cannot keep signals inside the jail; Linux 6.12 (ABI %d) or later is needed. A later version will keep them with ABI 3 to 5 too, by a signal broker.", k.ABI, abiScope)
 	}
 	return ""
 }
@@ -101,53 +98,86 @@ func (k Kernel) refusal() *protocol.Error {
 	return nil
 }
 
-// unavailable makes the one answer to a rule that cannot be enforced (§10.5).
+// unavailable makes the one answer to a rule that cannot be enforced (§10.5). It names no setting: a command
+// that its manifest puts into the sandbox runs in no weaker way, whatever anybody sets.
 func unavailable(rule, why string) *protocol.Error {
-	return protocol.Fail(protocol.SandboxUnavailable, why).
-		WithHint("hcpx doctor").With("rule", rule).With("setting", nativeSetting)
+	return protocol.Fail(protocol.SandboxUnavailable, why).WithHint("hcpx doctor").With("rule", rule)
 }
 
-// notEnforced are the limits that no backend here can hold (§10.4); every report names them.
-func notEnforced() []string { return []string{"memory", "processes"} }
+// Why a limit is not enforced (§10.4).
+const (
+	noCgroup   = "No cgroup is used; the limit is not enforced."
+	afterStart = "Applied just after the start: what the command does in its first moments, and a process that it starts within them, runs under the limits of the runtime."
+)
+
+// limitRows are the limits that no backend here holds from the first instruction, or at all; every report
+// names them.
+func limitRows() []Rule {
+	return []Rule{
+		{Name: "cpu", Mechanism: "RLIMIT_CPU, of each process", State: "degraded", Detail: afterStart},
+		{Name: "open-files", Mechanism: "RLIMIT_NOFILE, of each process", State: "degraded", Detail: afterStart},
+		{Name: "file-size", Mechanism: "RLIMIT_FSIZE, of each process", State: "degraded", Detail: afterStart},
+		{Name: "core-dumps", Mechanism: "RLIMIT_CORE 0, of each process", State: "degraded", Detail: afterStart},
+		{Name: "memory", Mechanism: "a delegated cgroup", State: "missing", Detail: noCgroup},
+		{Name: "processes", Mechanism: "a delegated cgroup", State: "missing", Detail: noCgroup},
+	}
+}
+
+// notEnforced are the names of those limits.
+func notEnforced() []string {
+	var names []string
+	for _, row := range limitRows() {
+		names = append(names, row.Name)
+	}
+	return names
+}
 
 // facts is doctor's table for the kernel (§10.5).
 func (k Kernel) facts() Facts {
 	f := Facts{ABI: k.ABI, Errata: k.Errata}
-	if k.refusal() == nil {
-		f.Backend = "landlock"
-	}
+	why := ""
 	for _, n := range needs() {
 		row := Rule{Name: n.name, Mechanism: n.mechanism, State: "enforced"}
-		if why := n.miss(k); why != "" {
-			row.State, row.Detail = "missing", why
+		if miss := n.miss(k); miss != "" {
+			row.State, row.Detail = "missing", miss
+			if why == "" {
+				why = miss
+			}
 		}
 		f.Rules = append(f.Rules, row)
 	}
-	for _, row := range []Rule{
+	if why == "" {
+		f.Backend = "landlock"
+	}
+	f.Rules = append(f.Rules, Rule{Name: "network-hosts", Mechanism: "a connect broker", State: "missing", Detail: hostsMissing})
+	for _, row := range append(alongRows(), limitRows()...) {
+		if why != "" {
+			row.State, row.Detail = "missing", why // nothing is run, so nothing is kept
+		}
+		f.Rules = append(f.Rules, row)
+	}
+	return f
+}
+
+// alongRows are the rules that need nothing of their own from the kernel: where the ones above are kept,
+// these are.
+func alongRows() []Rule {
+	rows := []Rule{
 		{Name: "privileges", Mechanism: "no_new_privs, no capabilities"},
+		{Name: "runtime", Mechanism: "not dumpable: its memory, environment and descriptors are closed to the command"},
+		{Name: "launcher", Mechanism: "seccomp: no signal to the thread that started the command, no handle of it"},
+		{Name: "setid-files", Mechanism: "seccomp and the metadata broker: no setuid or setgid bit is set"},
 		{Name: "environment", Mechanism: "built from nothing"},
 		{Name: "network-none", Mechanism: "seccomp: no socket of any family"},
 		{Name: "network-full", Mechanism: "seccomp: internet streams and datagrams, no unix socket"},
 		{Name: "survivors", Mechanism: "SIGKILL from inside the Landlock domain"},
 		{Name: "wall-time", Mechanism: "timer, SIGTERM, grace, SIGKILL"},
 		{Name: "output", Mechanism: "capped while it is read"},
-		{Name: "cpu", Mechanism: "RLIMIT_CPU, of each process"},
-		{Name: "open-files", Mechanism: "RLIMIT_NOFILE"},
-		{Name: "file-size", Mechanism: "RLIMIT_FSIZE"},
-	} {
-		row.State = "enforced"
-		if f.Backend == "" {
-			row.State = "missing"
-		}
-		f.Rules = append(f.Rules, row)
 	}
-	f.Rules = append(f.Rules,
-		Rule{Name: "network-hosts", Mechanism: "a connect broker", State: "missing", Detail: hostsMissing})
-	for _, name := range notEnforced() {
-		f.Rules = append(f.Rules, Rule{Name: name, Mechanism: "a delegated cgroup", State: "degraded",
-			Detail: "No cgroup is used; the limit is not enforced."})
+	for i := range rows {
+		rows[i].State = "enforced"
 	}
-	return f
+	return rows
 }
 
 // hostsMissing is why network hosts is refused as long as no broker connects for the child.

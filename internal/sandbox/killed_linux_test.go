@@ -27,7 +27,11 @@ func host() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	box, refused := s.Prepare(&sandbox.Spec{Program: sandbox.Program{Name: "sleeper", Path: self},
+	program := sandbox.Program{Name: "sleeper", Path: self}
+	if os.Args[3] == "often" {
+		hostOften(s, program)
+	}
+	box, refused := s.Prepare(&sandbox.Spec{Program: program,
 		Args: []string{sandboxtest.HelperArg, "sleep", os.Args[3]}, Limits: sandbox.Limits{Wall: time.Hour}})
 	if refused != nil {
 		fmt.Fprintln(os.Stderr, refused)
@@ -38,6 +42,53 @@ func host() {
 		fmt.Fprintln(os.Stderr, refused)
 	}
 	os.Exit(0)
+}
+
+// hostOften makes many runs, each of which must find its private directory empty, and leaves dirt in it.
+func hostOften(s *sandbox.System, program sandbox.Program) {
+	for range 15 {
+		box, refused := s.Prepare(&sandbox.Spec{Program: program, Args: []string{sandboxtest.HelperArg, "own", "HOME"}})
+		if refused != nil {
+			fmt.Fprintln(os.Stderr, refused)
+			os.Exit(1)
+		}
+		o, refused := box.Run(context.Background())
+		if err := box.Close(); refused != nil || err != nil || o.Exit != 0 || string(o.Stdout) != "empty" {
+			fmt.Fprintf(os.Stderr, "%v %v %+v\n", refused, err, o)
+			os.Exit(1)
+		}
+	}
+	os.Exit(0)
+}
+
+// §10.2: several runtimes share one place for private directories, and no two runs share a directory.
+func Test_10_2_runtimes_at_once(t *testing.T) {
+	scratch := t.TempDir() + "/scratch"
+	confining(t, sandbox.Options{Scratch: scratch})
+	self, err := os.Executable()
+	must(t, err)
+	var all []*exec.Cmd
+	for range 4 {
+		c := exec.Command(self, hostArg, scratch, "often")
+		c.Stderr = os.Stderr
+		must(t, c.Start())
+		all = append(all, c)
+	}
+	for _, c := range all {
+		if err := c.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	slots, err := os.ReadDir(scratch)
+	must(t, err)
+	if len(slots) > len(all) {
+		t.Errorf("left: %v", slots)
+	}
+	for _, slot := range slots {
+		if info, err := slot.Info(); err != nil || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("%s: %v %v", slot.Name(), info.Mode(), err)
+		}
+	}
 }
 
 // §6.9: when the runtime itself is killed, the command dies with it, and the next run gets a directory of its

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -131,7 +132,7 @@ func (l *launcher) stop() error {
 type confiner struct {
 	system  *System
 	base    func() []grant
-	above   func() []identity // the directories that the private ones lie in
+	place   func() place // of the private directories
 	full    func() []grant
 	hidden  func() error
 	filters map[string]func() (filter, error)
@@ -145,7 +146,7 @@ func (c *confiner) init(s *System) {
 	c.system = s
 	c.base = sync.OnceValue(func() []grant { return present(basePaths()) })
 	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
-	c.above = sync.OnceValue(func() []identity { return ancestors(s.options.Scratch) })
+	c.place = sync.OnceValue(func() place { return placeOf(s.options.Scratch) })
 	c.hidden = sync.OnceValue(conceal)
 	c.filters = map[string]func() (filter, error){}
 	for _, mode := range []string{"none", "full"} {
@@ -162,7 +163,7 @@ func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.apart(c.above())
+	return w, w.apart(c.place())
 }
 
 // prepare makes the private directory and a launcher, or takes one that waits for the same policy.
@@ -177,6 +178,9 @@ func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
 		if l := c.take(key); l != nil {
 			return &confinedBox{confiner: c, world: w, launcher: l}, nil
 		}
+	}
+	if refused := w.outside(c.place()); refused != nil {
+		return nil, refused
 	}
 	l, err := c.build(w)
 	if err != nil {
@@ -197,7 +201,7 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	}
 	c.pids.open()
 	l := newLauncher(f, &c.pids)
-	if err := ownScratch(c.system.options.Scratch); err != nil {
+	if err := errors.Join(ownScratch(c.system.options.Scratch), c.place().clear(c.shared(w))); err != nil {
 		return nil, l.abandon(err)
 	}
 	if l.private, err = newPrivate(c.system.options.Scratch, w.spec); err != nil {
@@ -217,12 +221,16 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	return l, nil
 }
 
-func (c *confiner) ruleset(w *world, own []grant) (ruleset, error) {
-	parts := [][]grant{c.base(), own, w.grants}
+// shared are the grants that every command of a network mode has.
+func (c *confiner) shared(w *world) []grant {
 	if w.mode() == "full" {
-		parts = append(parts, c.full())
+		return slices.Concat(c.base(), c.full())
 	}
-	return newRuleset(c.system.kernel(), w.mode(), parts...)
+	return c.base()
+}
+
+func (c *confiner) ruleset(w *world, own []grant) (ruleset, error) {
+	return newRuleset(c.system.kernel(), w.mode(), c.shared(w), own, w.grants)
 }
 
 // take removes an idle launcher of the policy from the shelf.

@@ -16,10 +16,11 @@ import (
 	"hcpx/internal/protocol"
 )
 
-// nativeDegraded is everything that a native run does not have; its report says so (§10.3).
+// nativeDegraded is everything that a native run does not have; its report says so (§10.3). Survivors stand in
+// it because nothing keeps a program from having a service of the machine, or another user, run something.
 func nativeDegraded() []string {
 	degraded := []string{"system-calls", "files", "programs", "signals", "abstract-sockets", "metadata", "privileges",
-		"network", "cpu", "open-files", "file-size", "survivors"}
+		"network", "survivors"}
 	return append(degraded, notEnforced()...)
 }
 
@@ -32,6 +33,11 @@ func checkNative(spec *Spec) *protocol.Error {
 				With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
 		}
 	}
+	for _, l := range spec.Links {
+		if l.HomeRel != "" && !filepath.IsLocal(l.HomeRel) {
+			return protocol.Fail(protocol.JailEscape, fmt.Sprintf("%s is no place below the private home directory.", l.HomeRel)).With("path", l.HomeRel)
+		}
+	}
 	if spec.Dir == "" {
 		return nil
 	}
@@ -42,7 +48,7 @@ func checkNative(spec *Spec) *protocol.Error {
 }
 
 // nativeBox is a run without a sandbox: a scrubbed environment, a private HOME and TMPDIR, time and output
-// limits, and a tree kill by group and descent. Both manifest and operator asked for it (§10.3).
+// limits, and a tree kill by descent and adoption. Both manifest and operator asked for it (§10.3).
 type nativeBox struct {
 	system *System
 	spec   *Spec
@@ -77,24 +83,46 @@ func nativePrivate(scratch string, spec *Spec) (string, error) {
 			err = errors.Join(err, link)
 		}
 	}
-	if err != nil {
+	if err = errors.Join(err, linkReads(filepath.Join(root, homePart), spec.Links)); err != nil {
 		return "", errors.Join(err, os.RemoveAll(root))
 	}
 	return root, nil
 }
 
+// linkReads puts the declared reads under ~ at their place in a private HOME (§10.2).
+func linkReads(home string, links []Link) error {
+	for _, l := range links {
+		if l.HomeRel == "" {
+			continue
+		}
+		at := filepath.Join(home, l.HomeRel)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink(l.Target, at); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close implements Box.
 func (b *nativeBox) Close() error { return removeAll(b.root) }
 
-// removeAll removes a tree whose directories may have lost their permissions. Nothing of the command is
-// alive by then, so nothing is swapped under the walk.
+// removeAll removes a tree whose directories may have lost their permissions, and which something that is
+// still alive may change meanwhile: no step follows a link out of the directory that the tree lies in.
 func removeAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
 	}
-	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	err = fs.WalkDir(dir.FS(), filepath.Base(path), func(at string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			return os.Chmod(at, 0o700)
+			return dir.Chmod(at, 0o700)
 		}
 		return err
 	})
@@ -127,13 +155,14 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	out, errs := &capture{cap: limits.Output}, &tail{}
 	cmd.Stdout, cmd.Stderr = &overflow{out, over}, errs
 	begin := b.system.options.Now()
-	if err := cmd.Start(); err != nil {
+	tree, err := b.system.adopted.start(cmd, b.root)
+	if err != nil {
 		return nil, protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q could not be started: %v.", b.spec.Program.Name, err)).
 			With("name", b.spec.Program.Name).With("path", b.spec.Program.Path)
 	}
 	o := &Outcome{}
-	group := newGroup(cmd.Process)
-	o.await(ctx, nativeWait{cmd: cmd, group: group, over: over, limits: limits})
+	defer tree.release()
+	o.await(ctx, nativeWait{cmd: cmd, tree: tree, over: over, limits: limits})
 	o.Report = Report{Backend: "native", Network: "full", Killed: o.Report.Killed, Degraded: nativeDegraded()}
 	o.Stdout, o.Overflow = out.kept, out.over
 	o.Stderr, o.StderrSize = errs.last(), errs.size
@@ -156,7 +185,7 @@ const drainTime = time.Second
 // nativeWait is what a native run is waited for with.
 type nativeWait struct {
 	cmd    *exec.Cmd
-	group  group
+	tree   nativeTree
 	over   chan struct{}
 	limits Limits
 }
@@ -182,13 +211,13 @@ func (o *Outcome) await(ctx context.Context, w nativeWait) {
 		o.Canceled = true
 		w.grace(done)
 	}
-	o.Report.Killed = w.group.kill()
+	o.Report.Killed = w.tree.kill()
 	<-done
 }
 
 // grace asks the tree to end and gives it the time for that.
 func (w nativeWait) grace(done chan struct{}) {
-	w.group.ask()
+	w.tree.ask()
 	t := time.NewTimer(w.limits.Grace)
 	defer t.Stop()
 	select {

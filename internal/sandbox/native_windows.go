@@ -5,20 +5,15 @@ import (
 	"syscall"
 )
 
-// group is a native run's direct child; Windows has no group that a signal reaches.
-type group struct{ process *os.Process }
-
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-func newGroup(p *os.Process) group { return group{process: p} }
-
-func (g group) ask() {}
-
-func (g group) kill() int {
-	_ = g.process.Kill() // it fails only when the process has ended
-	return 0
+// endGroup ends the direct child; Windows has no group that a signal reaches, and none to ask with.
+func endGroup(leader *os.Process, hard bool) {
+	if hard {
+		_ = leader.Kill() // it fails only when the process has ended
+	}
 }
 
 func exitOf(s *os.ProcessState) (int, string) {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,21 +28,23 @@ type private struct {
 const (
 	slotHeld = 0o1700
 	slotIdle = 0o700
+	slotBits = 0o1777 // a set-group-id bit comes from the directory above and says nothing
 	maxSlots = 1 << 16
+	maxTries = 16 // of one slot that others make and throw away meanwhile
 )
 
 // newPrivate takes the first free slot under scratch and fills it for the Spec.
 func newPrivate(scratch string, spec *Spec) (private, error) {
-	for n := 0; n < maxSlots; {
+	for n, tries := 0, 0; n < maxSlots; {
 		p := private{root: scratch + "/" + strconv.Itoa(n), links: spec.Links}
 		state, err := p.claim()
-		switch {
+		switch tries++; {
 		case err != nil:
 			return private{}, fmt.Errorf("%s: %w", p.root, err)
-		case state == slotTaken:
-			n++
+		case state == slotGone && tries < maxTries:
 			continue
-		case state == slotGone:
+		case state != slotOurs:
+			n, tries = n+1, 0
 			continue
 		}
 		if err := p.fill(spec); err != nil {
@@ -72,6 +73,9 @@ func (p *private) claim() (slotState, error) {
 		}
 		return slotGone, nil
 	}
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+		return slotTaken, nil // nothing of ours
+	}
 	if err != nil {
 		return slotTaken, err
 	}
@@ -84,8 +88,11 @@ func (p *private) claim() (slotState, error) {
 	if err := errors.Join(unix.Fstat(fd, &held), unix.Lstat(p.root, &named)); err != nil || held.Ino != named.Ino || held.Dev != named.Dev {
 		return slotGone, unix.Close(fd)
 	}
-	if held.Mode&0o7777 != slotIdle {
-		return slotGone, p.discard(fd)
+	if int(held.Uid) != unix.Geteuid() {
+		return slotTaken, unix.Close(fd)
+	}
+	if held.Mode&slotBits != slotIdle {
+		return p.discard(fd)
 	}
 	if err := unix.Fchmod(fd, slotHeld); err != nil {
 		return slotTaken, closing(fd, err)
@@ -94,14 +101,28 @@ func (p *private) claim() (slotState, error) {
 	return slotOurs, nil
 }
 
-// discard throws a slot away whose run did not end in order.
-func (p *private) discard(fd int) error {
-	trash := p.root + ".left-" + strconv.Itoa(os.Getpid())
+// discard throws a slot away whose run did not end in order. Something of that run may still be alive and make
+// the removal fail; what is left under the name of trash is removed with the next slot that is thrown away. A
+// slot that does not even give up its name is passed over.
+func (p *private) discard(fd int) (slotState, error) {
+	random := newSecret()
+	trash := fmt.Sprintf("%s%s%x%x", p.root, trashMark, random[0], random[1])
+	state := slotGone
 	if err := unix.Rename(p.root, trash); err != nil {
-		return closing(fd, err)
+		state = slotTaken
 	}
-	return errors.Join(unix.Close(fd), removeAll(trash))
+	if err := unix.Close(fd); err != nil {
+		return slotTaken, err
+	}
+	left, err := filepath.Glob(filepath.Dir(p.root) + "/*" + trashMark + "*")
+	for _, at := range left {
+		_ = removeAll(at) // tried again with the next
+	}
+	return state, err
 }
+
+// trashMark stands in the name of what was thrown away.
+const trashMark = ".left-"
 
 // fill makes the parts, as far as they are missing, and the links.
 func (p *private) fill(spec *Spec) error {
@@ -137,21 +158,7 @@ func (p *private) fill(spec *Spec) error {
 func (p *private) part(name string) string { return p.root + "/" + name }
 
 // link puts the declared reads under ~ at their place in HOME.
-func (p *private) link() error {
-	for _, l := range p.links {
-		if l.HomeRel == "" {
-			continue
-		}
-		at := filepath.Join(p.part(homePart), l.HomeRel)
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
-		}
-		if err := os.Symlink(l.Target, at); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return nil
-}
+func (p *private) link() error { return linkReads(p.part(homePart), p.links) }
 
 // grants are the rules of the directory: HOME and TMPDIR writable, the links readable.
 func (p *private) grants() ([]grant, error) {

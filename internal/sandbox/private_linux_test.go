@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,5 +135,95 @@ func Test_6_9_candidates(t *testing.T) {
 		if list := c.since(pid); !slices.Contains(list, self) {
 			t.Errorf("%s: %d candidates without this process", name, len(list))
 		}
+	}
+}
+
+// §10.2: what a killed run left is thrown away without following it: links lead out, directories are closed.
+func Test_10_2_hostile_slot(t *testing.T) {
+	base := t.TempDir()
+	scratch, outside := base+"/scratch", base+"/outside"
+	for _, dir := range []string{scratch, outside} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	precious := outside + "/precious"
+	if err := errors.Join(os.WriteFile(precious, []byte("kept"), 0o400), os.Chmod(outside, 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(outside, 0o700)
+	dead := claimSlot(t, scratch)
+	home := dead.part(homePart)
+	err := errors.Join(os.MkdirAll(home+"/a/b", 0o700), os.WriteFile(home+"/a/b/file", nil, 0), os.Symlink(outside, home+"/a/b/c"),
+		os.Symlink(outside, home+"/out"), os.Symlink(precious, home+"/a/file"), os.Symlink("/", home+"/root"), os.Link(precious, home+"/hard"),
+		unix.Mkfifo(home+"/fifo", 0), os.Chmod(home+"/a/b", 0), os.Chmod(home+"/a", 0), os.Chmod(home, 0), unix.Close(dead.lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := claimSlot(t, scratch)
+	if entries, err := os.ReadDir(next.part(homePart)); err != nil || len(entries) != 0 {
+		t.Errorf("HOME holds %v %v", entries, err)
+	}
+	if entries, err := os.ReadDir(scratch); err != nil || len(entries) != 1 {
+		t.Errorf("left: %v %v", entries, err)
+	}
+	info, err := os.Stat(outside)
+	text, readErr := os.ReadFile(precious)
+	if err != nil || readErr != nil || info.Mode().Perm() != 0o500 || string(text) != "kept" {
+		t.Errorf("outside: %v %q %v %v", info.Mode(), text, err, readErr)
+	}
+}
+
+// §10.2: removal changes no mode through a link that took a directory's place.
+func Test_10_2_removal_follows_nothing(t *testing.T) {
+	base := t.TempDir()
+	for _, dir := range []string{"outside", "tree", "tree/z"} {
+		if err := os.Mkdir(base+"/"+dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(base+"/"+dir, map[bool]os.FileMode{true: 0o500, false: 0o700}[dir == "outside"]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink(base+"/outside", base+"/tree/a"), os.WriteFile(base+"/tree/z/f", nil, 0o600), os.Chmod(base+"/tree/z", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeAll(base + "/tree"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(base + "/outside"); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// §10.2: names that are no slot of ours are passed over, and a set-group-id bit from above is none of a run.
+func Test_10_2_odd_slots(t *testing.T) {
+	scratch := t.TempDir()
+	if err := errors.Join(os.Symlink("/", scratch+"/0"), os.WriteFile(scratch+"/1", nil, 0o600), os.Chmod(scratch, 0o700|os.ModeSetgid)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		p := claimSlot(t, scratch)
+		if p.root != scratch+"/2" {
+			t.Errorf("slot %s", p.root)
+		}
+		if err := p.release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// §10.2: private directories lie in no tree that every command may read.
+func Test_10_2_private_place_is_clear(t *testing.T) {
+	base := t.TempDir()
+	every := present([]grant{{path: base, rights: rightsRead}})
+	defer closeGrants(every)
+	for _, scratch := range []string{base, base + "/run", base + "/not/there/run"} {
+		if placeOf(scratch).clear(every) == nil {
+			t.Errorf("%s was taken", scratch)
+		}
+	}
+	if err := placeOf(t.TempDir()).clear(every); err != nil {
+		t.Error(err)
 	}
 }

@@ -40,6 +40,7 @@ func newScene(t *testing.T) *scene {
 	for _, dir := range []string{s.land, s.readable, s.outside} {
 		must(t, os.Mkdir(dir, 0o755))
 	}
+	must(t, os.Mkdir(root+"/scratch", 0o700))
 	s.file, s.lent, s.secret = s.land+"/file", s.readable+"/lent", s.outside+"/secret"
 	s.reset()
 	var err error
@@ -98,7 +99,7 @@ func (s *scene) spec(attack string, args ...string) *sandbox.Spec {
 // control does the same without a sandbox.
 func (s *scene) control(attack string, args ...string) (string, bool) {
 	c := exec.Command(s.self, append([]string{attackArg, attack}, args...)...)
-	c.Dir = s.land
+	c.Dir, c.Env = s.land, append(os.Environ(), "PATH="+s.outside, "HOME="+s.outside)
 	var text bytes.Buffer
 	c.Stderr = &text
 	err := c.Run()
@@ -109,8 +110,22 @@ func (s *scene) control(attack string, args ...string) (string, bool) {
 type attempt struct {
 	name, attack string
 	args         []string
-	want         string // part of the reason, "" = any
-	mayLack      bool   // the control may fail here: this machine or user cannot do it anyway
+	want         string   // part of the reason, "" = any
+	lack         string   // what the control may say where this machine or user cannot do it anyway, "" = it must work
+	control      []string // what the control is given instead of args, nil = the same
+}
+
+// lacks says whether a control failed for a reason that the row allows.
+func (a attempt) lacks(why string) bool {
+	return a.lack != "" && slices.ContainsFunc(strings.Split(a.lack, "|"), func(part string) bool { return strings.Contains(why, part) })
+}
+
+// unprivileged is the reason of a control that only root can pass.
+func (s *scene) unprivileged(why string) string {
+	if os.Getuid() == 0 {
+		return ""
+	}
+	return why
 }
 
 // What the kernel answers to an attack.
@@ -124,38 +139,38 @@ const (
 func (s *scene) onFiles() []attempt {
 	fresh := func(dir string) string { s.n++; return fmt.Sprintf("%s/new%d", dir, s.n) }
 	return []attempt{
-		{"read outside", "read", []string{s.secret}, denied, false},
-		{"read relative to an outside directory", "chdir-read", []string{s.secret}, denied, false},
-		{"RT12 read through a link in the jail", "through", []string{s.secret, fresh(s.land)}, denied, false},
-		{"list outside", "list", []string{s.outside}, denied, false},
-		{"list home", "list", []string{"/home"}, denied, false},
-		{"list the private directories", "list", []string{filepath.Dir(s.land) + "/scratch"}, denied, true},
-		{"write outside", "write", []string{s.outside + "/created"}, denied, false},
-		{"write a readable file", "append", []string{s.lent}, denied, false},
-		{"truncate outside", "truncate", []string{s.secret}, denied, false},
-		{"truncate a readable file", "truncate", []string{s.lent}, denied, false},
-		{"truncate by opening", "otrunc", []string{s.lent}, denied, false},
-		{"make a directory outside", "mkdir", []string{fresh(s.outside)}, denied, false},
-		{"remove outside", "remove", []string{s.secret}, denied, false},
-		{"rename out of the jail", "rename", []string{s.file, fresh(s.outside)}, "", false},
-		{"rename a readable file into the jail", "rename", []string{s.lent, fresh(s.land)}, "", false},
-		{"RT13 hard link into the jail", "hardlink", []string{s.secret, fresh(s.land)}, "", false},
-		{"execute an unlisted program", "exec", []string{"/bin/true"}, denied, false},
-		{"RT20 execute by the loader", "exec", []string{loader(), "/bin/true"}, "", false},
-		{"RT21 execute from memory", "memfd", []string{s.self}, denied, false},
-		{"RT16 chmod outside", "chmod", []string{s.secret}, refused, false},
-		{"RT16 chmod of a readable file", "chmod", []string{s.lent}, refused, false},
-		{"RT16 chmod at an outside directory", "chmod-at", []string{s.secret}, refused, false},
-		{"RT16 fchmodat2 outside", "chmod2", []string{s.secret}, refused, false},
-		{"RT16 fchmod of a readable file", "fchmod", []string{s.lent}, refused, false},
-		{"RT16 chmod by a descriptor's path", "proc-chmod", []string{s.secret}, refused, false},
-		{"RT16 chmod through a link in the jail", "link-chmod", []string{s.secret, fresh(s.land)}, refused, false},
-		{"RT16 chown outside", "chown", []string{s.secret}, refused, false},
-		{"RT16 utime outside", "utime", []string{s.secret}, refused, false},
-		{"RT16 xattr outside", "xattr", []string{s.secret}, refused, true},
-		{"file attributes of a readable file", "immutable", []string{s.lent}, refused, true},
-		{"RT24 setuid bit in the jail", "setuid", []string{s.file}, refused, false},
-		{"RT24 setuid bit at creation", "creat", []string{fresh(s.land)}, refused, false},
+		{"read outside", "read", []string{s.secret}, denied, "", nil},
+		{"read relative to an outside directory", "chdir-read", []string{s.secret}, denied, "", nil},
+		{"RT12 read through a link in the jail", "through", []string{s.secret, fresh(s.land)}, denied, "", nil},
+		{"list outside", "list", []string{s.outside}, denied, "", nil},
+		{"list home", "list", []string{"/home"}, denied, "", nil},
+		{"list the private directories", "list", []string{filepath.Dir(s.land) + "/scratch"}, denied, "", nil},
+		{"write outside", "write", []string{s.outside + "/created"}, denied, "", nil},
+		{"write a readable file", "append", []string{s.lent}, denied, "", nil},
+		{"truncate outside", "truncate", []string{s.secret}, denied, "", nil},
+		{"truncate a readable file", "truncate", []string{s.lent}, denied, "", nil},
+		{"truncate by opening", "otrunc", []string{s.lent}, denied, "", nil},
+		{"make a directory outside", "mkdir", []string{fresh(s.outside)}, denied, "", nil},
+		{"remove outside", "remove", []string{s.secret}, denied, "", nil},
+		{"rename out of the jail", "rename", []string{s.file, fresh(s.outside)}, "", "", nil},
+		{"rename a readable file into the jail", "rename", []string{s.lent, fresh(s.land)}, "", "", nil},
+		{"RT13 hard link into the jail", "hardlink", []string{s.secret, fresh(s.land)}, "", "", nil},
+		{"execute an unlisted program", "exec", []string{"/bin/true"}, denied, "", nil},
+		{"RT20 execute by the loader", "exec", []string{loader(), "/bin/true"}, "", "", nil},
+		{"RT21 execute from memory", "memfd", []string{s.self}, denied, "", nil},
+		{"RT16 chmod outside", "chmod", []string{s.secret}, refused, "", nil},
+		{"RT16 chmod of a readable file", "chmod", []string{s.lent}, refused, "", nil},
+		{"RT16 chmod at an outside directory", "chmod-at", []string{s.secret}, refused, "", nil},
+		{"RT16 fchmodat2 outside", "chmod2", []string{s.secret}, refused, "", nil},
+		{"RT16 fchmod of a readable file", "fchmod", []string{s.lent}, refused, "", nil},
+		{"RT16 chmod by a descriptor's path", "proc-chmod", []string{s.secret}, refused, "", nil},
+		{"RT16 chmod through a link in the jail", "link-chmod", []string{s.secret, fresh(s.land)}, refused, "", nil},
+		{"RT16 chown outside", "chown", []string{s.secret}, refused, "", nil},
+		{"RT16 utime outside", "utime", []string{s.secret}, refused, "", nil},
+		{"RT16 xattr outside", "xattr", []string{s.secret}, refused, "not supported", nil},
+		{"file attributes of a readable file", "immutable", []string{s.lent}, refused, "inappropriate ioctl|not supported", nil},
+		{"RT24 setuid bit in the jail", "setuid", []string{s.file}, refused, "", nil},
+		{"RT24 setuid bit at creation", "creat", []string{fresh(s.land)}, refused, "", nil},
 	}
 }
 
@@ -163,42 +178,42 @@ func (s *scene) onFiles() []attempt {
 func (s *scene) onOthers() []attempt {
 	host := strconv.Itoa(os.Getpid())
 	return []attempt{
-		{"internet socket", "inet", nil, denied, false},
-		{"RT32 datagram socket", "udp", nil, denied, true},
-		{"netlink socket", "netlink", nil, denied, true},
-		{"RT03 named unix socket", "unix", []string{s.sock}, denied, false},
-		{"RT05 abstract unix socket", "unix", []string{"@" + filepath.Dir(s.land)}, denied, false},
-		{"RT06 datagram pair", "dgram-pair", nil, denied, false},
-		{"RT22 signal to another process", "signal", []string{s.victim}, refused, false},
-		{"RT22 signal to the runtime", "signal", []string{host}, refused, false},
-		{"RT22 signal by pidfd", "pidfd-signal", []string{s.victim}, refused, false},
-		{"RT22 signal to the thread that started it", "launcher", nil, "", true},
-		{"RT22 signal to that thread alone", "launcher-thread", nil, "", true},
-		{"RT22 handle of that thread", "launcher-pidfd", nil, "", true},
-		{"RT09 descriptors of the runtime by that thread", "launcher-files", nil, "", true},
-		{"RT09 directories of the runtime by that thread", "launcher-links", nil, "", true},
-		{"RT22 owner of a descriptor's signals", "async-owner", []string{s.victim}, refused, false},
-		{"scheduling of another process", "schedule", []string{s.victim}, refused, false},
-		{"a child of the runtime", "clone-parent", nil, refused, false},
-		{"RT23 ptrace", "ptrace", []string{s.victim}, refused, true},
-		{"RT23 read memory", "vmread", []string{host, s.address}, refused, true},
-		{"RT23 take a descriptor", "getfd", []string{s.victim}, refused, true},
-		{"RT09 environment of the runtime", "read", []string{"/proc/" + host + "/environ"}, denied, true},
-		{"RT09 environment of another process", "read", []string{"/proc/" + s.victim + "/environ"}, denied, false},
-		{"command lines of others", "read", []string{"/proc/" + s.victim + "/cmdline"}, denied, false},
-		{"limits of the runtime", "prlimit", []string{host}, refused, false},
-		{"priority of another process", "renice", []string{s.victim}, refused, false},
-		{"System V shared memory", "shm", nil, absent, true},
-		{"message queue", "mqueue", nil, absent, true},
-		{"RT17 io_uring", "io_uring", nil, absent, true},
-		{"keyring", "keyring", nil, refused, true},
-		{"RT19 user namespace", "userns", nil, refused, true},
-		{"RT19 unshare", "unshare", nil, refused, false},
-		{"RT19 clone3", "clone3", nil, absent, true},
-		{"RT01 terminal injection", "tiocsti", nil, refused, true},
-		{"capabilities", "regain", nil, "no capability", true},
-		{"core dump", "core", nil, "no core dump", true},
-		{"RT29 add a program to PATH", "hijack", nil, denied, true},
+		{"internet socket", "inet", nil, denied, "", nil},
+		{"RT32 datagram socket", "udp", nil, denied, "not supported", nil},
+		{"netlink socket", "netlink", nil, denied, "not supported", nil},
+		{"RT03 named unix socket", "unix", []string{s.sock}, denied, "", nil},
+		{"RT05 abstract unix socket", "unix", []string{"@" + filepath.Dir(s.land)}, denied, "", nil},
+		{"RT06 datagram pair", "dgram-pair", nil, denied, "", nil},
+		{"RT22 signal to another process", "signal", []string{s.victim}, refused, "", nil},
+		{"RT22 signal to the runtime", "signal", []string{host}, refused, "", nil},
+		{"RT22 signal by pidfd", "pidfd-signal", []string{s.victim}, refused, "", nil},
+		{"RT22 signal to the thread that started it", "launcher", nil, "", "", nil},
+		{"RT22 signal to that thread alone", "launcher-thread", nil, "", "", nil},
+		{"RT22 handle of that thread", "launcher-pidfd", nil, "", "", nil},
+		{"RT09 descriptors of the runtime by that thread", "launcher-files", nil, "", "", nil},
+		{"RT09 directories of the runtime by that thread", "launcher-links", nil, "", "", nil},
+		{"RT22 owner of a descriptor's signals", "async-owner", []string{s.victim}, refused, "", nil},
+		{"scheduling of another process", "schedule", []string{s.victim}, refused, "", nil},
+		{"a child of the runtime", "clone-parent", nil, refused, "", nil},
+		{"RT23 ptrace", "ptrace", []string{s.victim}, refused, "not permitted", nil},
+		{"RT23 read memory", "vmread", []string{host, s.address}, refused, "not permitted", []string{s.victim, s.address}},
+		{"RT23 take a descriptor", "getfd", []string{s.victim}, refused, "not permitted", nil},
+		{"RT09 environment of the runtime", "read", []string{"/proc/" + host + "/environ"}, denied, "", []string{"/proc/" + s.victim + "/environ"}},
+		{"RT09 environment of another process", "read", []string{"/proc/" + s.victim + "/environ"}, denied, "", nil},
+		{"command lines of others", "read", []string{"/proc/" + s.victim + "/cmdline"}, denied, "", nil},
+		{"limits of the runtime", "prlimit", []string{host}, refused, "", nil},
+		{"priority of another process", "renice", []string{s.victim}, refused, "", nil},
+		{"System V shared memory", "shm", nil, absent, "not implemented", nil},
+		{"message queue", "mqueue", nil, absent, "not implemented", nil},
+		{"RT17 io_uring", "io_uring", nil, absent, "not implemented|not permitted", nil},
+		{"keyring", "keyring", nil, refused, "not implemented|not permitted", nil},
+		{"RT19 user namespace", "userns", nil, refused, "not permitted|no space|not implemented|invalid", nil},
+		{"RT19 unshare", "unshare", nil, refused, "", nil},
+		{"RT19 clone3", "clone3", nil, absent, "not implemented", nil},
+		{"RT01 terminal injection", "tiocsti", nil, refused, "", nil},
+		{"capabilities", "regain", nil, "no capability", s.unprivileged("no capability"), nil},
+		{"core dump", "core", nil, "no core dump", "", nil},
+		{"RT29 add a program to PATH", "hijack", nil, denied, "", nil},
 	}
 }
 
@@ -208,7 +223,11 @@ func Test_10_2_red_team(t *testing.T) {
 	for _, a := range append(s.onFiles(), s.onOthers()...) {
 		t.Run(a.name, func(t *testing.T) {
 			s.reset()
-			if why, worked := s.control(a.attack, a.args...); !worked && !a.mayLack {
+			given := a.args
+			if a.control != nil {
+				given = a.control
+			}
+			if why, worked := s.control(a.attack, given...); !worked && !a.lacks(why) {
 				t.Fatalf("void: the attack fails outside too: %s", why)
 			}
 			s.reset()
@@ -262,7 +281,11 @@ func Test_10_2_metadata_inside_works(t *testing.T) {
 		t.Run(attack, func(t *testing.T) {
 			s.reset()
 			if why, worked := s.control(attack, s.file); !worked {
-				t.Skipf("it does not work outside either: %s", why)
+				t.Logf("void: it does not work outside either: %s", why) // a file system without attributes
+				if attack != "xattr" {
+					t.Fail()
+				}
+				return
 			}
 			s.reset()
 			if o := sandboxtest.Exec(t, s.sandbox, s.spec(attack, s.file)); o.Exit != 0 {

@@ -119,7 +119,8 @@ func (r *run) start() error {
 }
 
 // limit puts the limits on the child (§10.4). They belong to a process and cannot be set on a thread before
-// the fork, so the first moments of the command run without; what was used or written by then counts.
+// the fork, so the first moments of the command run without, and so does for good what it forks in them:
+// every report calls these limits degraded. docs/decisions/0007 says why nothing holds the child still.
 func (r *run) limit() error {
 	l := r.job.limits
 	err := errors.Join(r.prlimit(unix.RLIMIT_CORE, 0, 0), r.prlimit(unix.RLIMIT_NOFILE, l.Files, l.Files),

@@ -47,6 +47,8 @@ func (r *run) await(left []unix.PollFd, until time.Time) {
 				break
 			}
 		}
+		// It is a child of this process only when a native run makes it the subreaper.
+		_ = unix.Waitid(unix.P_PIDFD, int(left[i].Fd), nil, unix.WEXITED|unix.WNOHANG, nil)
 		_ = unix.Close(int(left[i].Fd))
 	}
 }

@@ -28,6 +28,7 @@ type System struct {
 	kernel  func() Kernel
 	zone    func() string
 	confine confiner
+	adopted adoption
 }
 
 var _ Sandbox = (*System)(nil)

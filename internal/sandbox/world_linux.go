@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -163,16 +164,68 @@ func ancestors(path string) []identity {
 	}
 }
 
-// apart refuses a Spec that could read the private directories of other runs.
-func (w *world) apart(scratch []identity) *protocol.Error {
+// place is where the private directories lie: its real path, and the identities of it and of everything
+// above it, as far as they exist.
+type place struct {
+	path  string
+	above []identity
+}
+
+// placeOf looks at the directory itself when it is there, else at the nearest one above it that is.
+func placeOf(path string) place {
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return place{filepath.Join(real, strings.TrimPrefix(path, at)), ancestors(real)}
+		}
+		if at == filepath.Dir(at) {
+			return place{path: path}
+		}
+	}
+}
+
+// apart refuses a Spec that could read the private directories of other runs: they lie in none of its trees,
+// and by their names no tree lies among them (§10.2).
+func (w *world) apart(scratch place) *protocol.Error {
 	for _, g := range w.grants {
-		for _, id := range scratch {
-			if g.dir && g.id == id {
-				return escape(g.path, "the private directories of other runs lie in it")
-			}
+		if g.dir && slices.Contains(scratch.above, g.id) {
+			return escape(g.path, "the private directories of other runs lie in it")
+		}
+		if scratch.holds(g.path) {
+			return escape(g.path, amongPrivate)
 		}
 	}
 	return nil
+}
+
+const amongPrivate = "it lies among the private directories of runs"
+
+// outside is the other half of apart, for a jail that is about to be built: no tree leads there by a link.
+func (w *world) outside(scratch place) *protocol.Error {
+	for _, g := range w.grants {
+		real, err := filepath.EvalSymlinks(g.path)
+		if err != nil {
+			return escape(g.path, "it cannot be reached ("+cause(err)+")")
+		}
+		if scratch.holds(real) {
+			return escape(g.path, amongPrivate)
+		}
+	}
+	return nil
+}
+
+// clear holds the private directories out of the trees that every command may read.
+func (p place) clear(every []grant) error {
+	for _, g := range every {
+		if g.dir && slices.Contains(p.above, g.id) {
+			return fmt.Errorf("private directories cannot lie in %s, which every command may read", g.path)
+		}
+	}
+	return nil
+}
+
+func (p place) holds(path string) bool {
+	rest, ok := strings.CutPrefix(path, p.path)
+	return ok && p.path != "" && (rest == "" || rest[0] == '/')
 }
 
 // escape makes the answer to a path that a command may not have (§6.3 step 8).

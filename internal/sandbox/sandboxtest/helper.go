@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,10 @@ func help(verb string, args []string) int {
 		var text []byte
 		text, err = os.ReadFile(args[0])
 		_, _ = os.Stdout.Write(text)
+	case "home":
+		var text []byte
+		text, err = os.ReadFile(os.Getenv("HOME") + "/" + args[0])
+		_, _ = os.Stdout.Write(text)
 	case "write":
 		err = os.WriteFile(args[0], []byte("written"), 0o644)
 	case "stubborn":
@@ -67,7 +72,11 @@ func help(verb string, args []string) int {
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
 	case "leave":
-		err = leave(args[0])
+		err = leave(args[0], args[1:])
+	case "close":
+		err = errors.Join(os.Stdin.Close(), os.Stdout.Close(), os.Stderr.Close())
+		time.Sleep(100 * time.Millisecond)
+		return 3
 	default:
 		err = fmt.Errorf("the helper knows no %q", verb)
 	}
@@ -106,16 +115,26 @@ func die() int {
 	return 1
 }
 
-// leave starts a process that outlives this one and holds its output; with "away" in a session of its own.
-func leave(how string) error {
+// leave starts a process that outlives this one and holds its output; with "away" in a session of its own, and
+// with "daemon" by a child that ends, without environment or output. The marks stand in its arguments.
+func leave(how string, marks []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, HelperArg, "stubborn")
+	if how == "daemon" {
+		cmd := exec.Command(self, append([]string{HelperArg, "leave", "scrubbed"}, marks...)...)
+		cmd.SysProcAttr = detached()
+		return cmd.Run()
+	}
+	cmd := exec.Command(self, append([]string{HelperArg, "stubborn"}, marks...)...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if how == "away" {
+	if how == "scrubbed" {
+		cmd.Env = []string{}
+	} else {
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	}
+	if how != "near" {
 		cmd.SysProcAttr = detached()
 	}
 	return cmd.Start()

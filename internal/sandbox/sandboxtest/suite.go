@@ -128,7 +128,7 @@ func (k Kind) gets(t *testing.T, s sandbox.Sandbox) {
 			t.Errorf("got %d bytes of %d", len(o.Stdout), len(spec.Stdin))
 		}
 		spec = k.Spec(t, "exit", "0")
-		spec.Stdin = bytes.Repeat([]byte("x"), 1<<20) // nobody reads it
+		spec.Stdin = bytes.Repeat([]byte("x"), 8<<20) // nobody reads it
 		if o := Exec(t, s, spec); o.Exit != 0 {
 			t.Errorf("unread stdin: exit %d", o.Exit)
 		}
@@ -182,6 +182,31 @@ func (k Kind) gives(t *testing.T, s sandbox.Sandbox) {
 			t.Errorf("overflow %v, %d bytes", o.Overflow, len(o.Stdout))
 		}
 	})
+	t.Run("§6.5 one byte more than the cap is too much", func(t *testing.T) {
+		spec := k.Spec(t, "cat")
+		spec.Stdin, spec.Limits.Output = make([]byte, 100_001), 100_000
+		if o := Exec(t, s, spec); !o.Overflow || len(o.Stdout) != 100_000 {
+			t.Errorf("overflow %v, %d bytes", o.Overflow, len(o.Stdout))
+		}
+	})
+	t.Run("§6.9 one that closes its files early ends by itself", func(t *testing.T) {
+		spec := k.Spec(t, "close")
+		spec.Stdin = make([]byte, 1<<20)
+		if o := Exec(t, s, spec); o.Exit != 3 || o.Signal != "" || o.TimedOut {
+			t.Errorf("%+v", o)
+		}
+	})
+	t.Run("§10.2 a declared read under ~ stands in HOME", func(t *testing.T) {
+		target := filepath.Join(t.TempDir(), "rc")
+		if err := os.WriteFile(target, []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec := k.Spec(t, "home", ".config/tool/rc")
+		spec.Links = []sandbox.Link{{Target: target, HomeRel: ".config/tool/rc"}}
+		if o := Exec(t, s, spec); string(o.Stdout) != "content" {
+			t.Errorf("%q %s", o.Stdout, o.Stderr)
+		}
+	})
 	t.Run("§10.4 what is not enforced is reported", func(t *testing.T) {
 		o := Exec(t, s, k.Spec(t, "exit", "0"))
 		degraded := " " + strings.Join(o.Report.Degraded, " ") + " "
@@ -221,11 +246,12 @@ func (k Kind) ends(t *testing.T, s sandbox.Sandbox) {
 			t.Errorf("%+v", o)
 		}
 	})
-	for _, how := range []string{"near", "away"} {
+	hows := []string{"near"}
+	if k.Contained {
+		hows = append(hows, "away", "daemon")
+	}
+	for _, how := range hows {
 		t.Run("§6.9 left-overs die: "+how, func(t *testing.T) {
-			if how == "away" && !k.Contained {
-				t.Skip("this kind does not promise it and reports it")
-			}
 			o := Exec(t, s, k.Spec(t, "leave", how))
 			if o.Exit != 0 || o.Report.Killed != 1 || o.TimedOut {
 				t.Errorf("%+v\n%s", o, o.Stderr)
@@ -245,6 +271,9 @@ func (k Kind) refuses(t *testing.T, s sandbox.Sandbox) {
 		"§10.2 a used program that is not there": {func(s *sandbox.Spec) {
 			s.Uses = []sandbox.Program{{Name: "other", Path: missing}}
 		}, protocol.BinNotAllowed},
+		"§10.2 a link out of HOME": {func(s *sandbox.Spec) {
+			s.Links = []sandbox.Link{{Target: s.Program.Path, HomeRel: "../x"}}
+		}, protocol.JailEscape},
 		"§10.2 a working directory that is not there": {func(s *sandbox.Spec) { s.Dir = missing }, protocol.JailEscape},
 	}
 	for name, c := range cases {

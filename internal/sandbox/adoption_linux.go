@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoption is the tree kill of native runs (§6.9, §10.3): while one goes on, this process is the subreaper,
+// so that whatever loses its parent becomes a child of this process, whatever session or group it fled to.
+// A child of this process belongs to a native run when it has left this process's session, which every
+// native command does and nothing can come back from, when it was not there before, and when it is no
+// command that was started here. This process starts programs through its System only.
+type adoption struct {
+	mu       sync.Mutex
+	runs     map[int]string // direct child → its private directory
+	before   map[process]bool
+	was      int32        // the subreaper flag as it was found
+	confined atomic.Int32 // confined runs at work; their left-overs are their own launcher's
+}
+
+// process is one that cannot be mistaken for a later one of the same number.
+type process struct {
+	pid   int
+	start uint64
+}
+
+// status is what /proc tells of a process.
+type status struct {
+	process
+	parent, session int
+	zombie          bool
+}
+
+// nativeTree is the process tree of one native run.
+type nativeTree struct {
+	adoption *adoption
+	leader   *os.Process
+}
+
+// start begins a native command and everything that finds its tree again. The lock keeps a command that
+// has just begun from being taken for somebody's left-over.
+func (a *adoption) start(cmd *exec.Cmd, root string) (nativeTree, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.runs) == 0 {
+		if err := a.begin(); err != nil {
+			return nativeTree{}, err
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		a.settle()
+		return nativeTree{}, err
+	}
+	a.runs[cmd.Process.Pid] = root
+	return nativeTree{a, cmd.Process}, nil
+}
+
+func (a *adoption) begin() error {
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&a.was)), 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	a.runs, a.before = map[int]string{}, map[process]bool{}
+	for _, p := range everything() {
+		if p.parent == os.Getpid() {
+			a.before[p.process] = true
+		}
+	}
+	return nil
+}
+
+// settle gives the flag back after the last run.
+func (a *adoption) settle() {
+	if len(a.runs) == 0 {
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, uintptr(a.was), 0, 0, 0) // it was set by the same call
+	}
+}
+
+// release forgets a run whose tree is dead.
+func (t nativeTree) release() {
+	t.adoption.mu.Lock()
+	defer t.adoption.mu.Unlock()
+	delete(t.adoption.runs, t.leader.Pid)
+	t.adoption.settle()
+}
+
+// ask sends SIGTERM to the tree.
+func (t nativeTree) ask() {
+	_ = t.leader.Signal(unix.SIGTERM) // it fails only when the process has ended
+	for _, p := range t.members() {
+		p.send(unix.SIGTERM)
+	}
+}
+
+// kill ends the tree and counts those beside the direct child. What is killed begins nothing more, so the walk
+// is repeated until it finds nothing; the dead that were adopted are buried.
+func (t nativeTree) kill() int {
+	_ = t.leader.Kill() // it fails only when the process has ended
+	killed := map[process]bool{}
+	for until := time.Now().Add(drainTime); ; {
+		reached := false
+		for _, p := range t.members() {
+			switch {
+			case p.zombie && p.parent == os.Getpid():
+				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // somebody else's zombie is not in the list
+			case !p.zombie && p.send(unix.SIGKILL):
+				killed[p.process], reached = true, true
+			}
+		}
+		if !reached || time.Now().After(until) {
+			return len(killed)
+		}
+	}
+}
+
+// send signals the process if it is still the one that was seen. A SIGKILL is waited for. It says whether
+// the process was there and may be signalled.
+func (p status) send(sig unix.Signal) bool {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if now, ok := look(p.pid); !ok || now.process != p.process || unix.PidfdSendSignal(fd, sig, nil, 0) != nil {
+		return false
+	}
+	if sig == unix.SIGKILL {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100) // the next walk sees it else
+	}
+	return true
+}
+
+// members are the processes of the run beside its direct child, the adopted dead included.
+func (t nativeTree) members() []status {
+	a, self, leader := t.adoption, os.Getpid(), t.leader.Pid
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := everything()
+	own, _ := unix.Getsid(0)
+	in := map[int]bool{}
+	for _, p := range all {
+		_, started := a.runs[p.pid]
+		switch {
+		case p.pid == leader:
+			in[leader] = p.parent == self
+		case p.session == leader:
+			in[p.pid] = true
+		case p.parent == self && p.session != own && !started && !a.before[p.process]:
+			in[p.pid] = a.belongs(p, leader)
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if in[p.parent] && !in[p.pid] {
+				in[p.pid], grown = true, true
+			}
+		}
+	}
+	var list []status
+	for _, p := range all {
+		if in[p.pid] && p.pid != leader && (!p.zombie || p.parent == self) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// belongs says whose left-over an adopted process is. A confined one is killed by its launcher. With several
+// native runs at once, the environment names the run; one that has shed its environment waits for the last.
+func (a *adoption) belongs(p status, leader int) bool {
+	if p.zombie {
+		return true
+	}
+	if a.confined.Load() > 0 && filters(p.pid) > filters(os.Getpid()) {
+		return false
+	}
+	if len(a.runs) == 1 {
+		return true
+	}
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	return err == nil && bytes.Contains(env, []byte("="+a.runs[leader]+"/"))
+}
+
+// filters is how many seccomp filters a process has.
+func filters(pid int) int {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := bytes.Cut(text, []byte("\nSeccomp_filters:"))
+	count, _, _ := bytes.Cut(after, []byte("\n"))
+	n, _ := strconv.Atoi(string(bytes.TrimSpace(count)))
+	return n
+}
+
+// everything lists the machine's processes.
+func everything() []status {
+	var list []status
+	for _, pid := range allProcesses() {
+		if p, ok := look(pid); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// look reads /proc/PID/stat. After the name, which may hold anything but ends with the last ")", come state,
+// parent, group, session, and as the twentieth field the time of its start.
+func look(pid int) (status, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return status{}, false
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 {
+		return status{}, false
+	}
+	p := status{process: process{pid: pid}, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
+	p.parent, _ = strconv.Atoi(string(fields[1]))
+	p.session, _ = strconv.Atoi(string(fields[3]))
+	p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
+	return p, true
+}
