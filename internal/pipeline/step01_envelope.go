@@ -2,9 +2,7 @@ package pipeline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
@@ -25,8 +23,6 @@ type request struct {
 	confirm  bool
 	approval string
 }
-
-var projectForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
 
 // decode is step 1 (§6.1): one closed JSON object, no unknown or duplicate member, pack_id and surface_id
 // never both with different values (§2.3). Ids that can be read are kept for the denial.
@@ -92,7 +88,7 @@ func (r *run) member(m jsondoc.Member) *protocol.Error {
 	case "confirm":
 		return r.confirmMember(v, at)
 	case "project":
-		if !text || !projectForm().MatchString(v.Text) || strings.Contains(v.Text, "..") {
+		if !text || !protocol.Project(v.Text) {
 			return invalidEnvelope(at, "project must be 1 to 64 of a-z, 0-9, dot, dash and underscore, without \"..\".")
 		}
 		r.req.Project = v.Text

@@ -91,6 +91,19 @@ func (p Principal) Human() bool { return p.Kind() == "human" }
 // Agent says whether p is an agent.
 func (p Principal) Agent() bool { return p.Kind() == "agent" }
 
+// Project says whether p has the form of a project (§6.1): 1 to 64 of a-z, 0-9, dot, underscore and dash, the first
+// a letter or digit, without "..".
+func Project(p string) bool {
+	for i := range len(p) {
+		c := p[i]
+		word := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !word && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return false
+		}
+	}
+	return p != "" && len(p) <= 64 && !strings.Contains(p, "..")
+}
+
 // Session is who acts and where (§9.3). A face makes it in one place and passes it as a parameter;
 // no envelope, context value or log carries it.
 type Session struct {

@@ -60,7 +60,7 @@ func first(values ...string) string {
 
 func (in Inputs) id() (string, *protocol.Error) {
 	id := first(in.Flags.Session, in.Getenv("HCP_SESSION"), "default")
-	if !form(id, 128, "._-:@") {
+	if !sessionID(id) {
 		return id, protocol.Fail(protocol.UsageError, "A session id has letters, digits and . _ - : @, begins with a letter or digit, and is at most 128 long.").
 			WithHint("hcpx --session NAME …")
 	}
@@ -110,26 +110,21 @@ func Person(user string) protocol.Principal {
 
 func (in Inputs) project() (string, *protocol.Error) {
 	p := first(in.Flags.Project, in.Getenv("HCP_PROJECT"))
-	if p != "" && !Project(p) {
+	if p != "" && !protocol.Project(p) {
 		return "", protocol.Fail(protocol.UsageError, "A project has lower-case letters, digits and . _ -, begins with a letter or digit, has no .. and is at most 64 long.").
 			WithHint("hcpx --project NAME …")
 	}
 	return p, nil
 }
 
-// Project says whether p has the form of a project (§6.1).
-func Project(p string) bool {
-	return form(p, 64, "._-") && p == strings.ToLower(p) && !strings.Contains(p, "..")
-}
-
-// form says whether s is made of letters, digits and the marks, and begins with no mark.
-func form(s string, longest int, marks string) bool {
+// sessionID says whether s has the form of a session id.
+func sessionID(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alnum && (i == 0 || strings.IndexByte(marks, c) < 0) {
+		if !alnum && (i == 0 || strings.IndexByte("._-:@", c) < 0) {
 			return false
 		}
 	}
-	return s != "" && len(s) <= longest
+	return s != "" && len(s) <= 128
 }

@@ -88,7 +88,7 @@ func Test_9_3_TheOSUserIsAPerson(t *testing.T) {
 func Test_6_1_ProjectsAndSessionIDsHaveAForm(t *testing.T) {
 	for project, want := range map[string]bool{"apollo": true, "a.b-c_d": true, "1": true, "A": false, "a..b": false, "../a": false, ".a": false,
 		"": false, "a/b": false, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "ä": false, "a\n": false} {
-		if Project(project) != want {
+		if protocol.Project(project) != want {
 			t.Errorf("project %q is %v", project, !want)
 		}
 	}
