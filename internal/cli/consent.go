@@ -28,7 +28,7 @@ func (d *deps) asker(s protocol.Session) lifecycle.Ask {
 func consentQuestion(kind string) string {
 	switch kind {
 	case "policy":
-		return "Take the looser policy?"
+		return "Take the version that may do more?"
 	case "add":
 		return "Add it?"
 	case "uninstall":
@@ -54,9 +54,7 @@ func showConsent(p *page, c lifecycle.Consent) {
 		if k.Native {
 			p.styled(warn, "  asks to run outside the sandbox")
 		}
-		for _, l := range k.Loosened {
-			p.styled(warn, "  policy loosened: %s", l)
-		}
+		showDifferences(p, k.Changes)
 		for _, cmd := range k.Commands {
 			mark := string(cmd.Operation) + ", " + string(cmd.Land)
 			if cmd.Confirm {

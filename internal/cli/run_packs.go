@@ -130,8 +130,9 @@ func showInstalled(p *page, one lifecycle.InstalledPack) {
 		p.raw(p.paint(good, "installed ") + clean(name) + "\n")
 	}
 	showIssues(p, one.Issues)
-	for _, l := range one.Loosened {
-		p.styled(warn, "  policy loosened: %s", l)
+	showDifferences(p, one.Changes)
+	if net := strings.Join(one.Network, " "); net != "" && net != "none" {
+		p.styled(warn, "  network %s", net)
 	}
 	for _, a := range one.Allowed {
 		p.line("  allowed %s", a)
@@ -141,6 +142,17 @@ func showInstalled(p *page, one lifecycle.InstalledPack) {
 	}
 	if one.Note != "" {
 		p.line("  %s", one.Note)
+	}
+}
+
+// showDifferences tells what a version changes, and marks what lets the pack do more (§13.3).
+func showDifferences(p *page, changes []lifecycle.Change) {
+	for _, c := range changes {
+		if c.Widens {
+			p.styled(warn, "  may do more: %s", c.What)
+		} else {
+			p.line("  changed: %s", c.What)
+		}
 	}
 }
 
@@ -167,6 +179,7 @@ func runRollback(_ context.Context, d *deps, o packOptions) error {
 		return l.Rollback(s, o.ID)
 	}, func(p *page, v lifecycle.RollbackView) {
 		p.raw(p.paint(good, "rolled back ") + clean(v.PackID) + " from " + clean(v.Replaced) + " to " + clean(v.Version) + "\n")
+		showDifferences(p, v.Changes)
 		p.next("hcpx availability " + v.PackID)
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"hcpx/internal/protocol"
 )
 
+// Change is one thing in which a version differs from another (§13.3).
+type Change = policy.Change
+
 // The views are what the operations answer, with stable field names. A view that can change something
 // says in "changed" whether it did; lists are never null.
 
