@@ -41,6 +41,8 @@ type Options struct {
 	Now      func() time.Time
 	// Ready is closed when a signal would cancel what runs; no command starts before (§6.9). nil: at once.
 	Ready <-chan struct{}
+	// Done is closed by a signal: then no lock of the store is waited for. nil: never.
+	Done  <-chan struct{}
 	Watch *Watch // counts what the doors did; nil outside conformance
 	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
@@ -81,7 +83,7 @@ func Open(o Options) (*App, *protocol.Error) {
 		set, a.fault = settings.Default(), unusable(err)
 	}
 	a.settings = set
-	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now}) })
+	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now, Done: o.Done}) })
 	a.audit = sync.OnceValue(a.newAudit)
 	a.gate = sync.OnceValue(a.newGate)
 	a.exec = sync.OnceValue(a.newPipeline)

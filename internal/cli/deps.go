@@ -29,7 +29,7 @@ func (d *deps) app() (*app.App, error) {
 	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
-		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready,
+		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done,
 	})
 	if err != nil {
 		return nil, err

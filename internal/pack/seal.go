@@ -31,9 +31,21 @@ func sortFiles(files []File) {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 }
 
+// placed refuses a pack that is no directory itself: a link in its place would lead to files elsewhere, which others
+// may write.
+func placed(dir string) error {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return &Tampered{".", "is no longer a directory"}
+	}
+	return nil
+}
+
 // Seal records the pack that lies in dir: its digest and what each file and directory is (§2.4).
 func Seal(dir string, now time.Time) (Record, error) {
 	s := sealer{dir: dir, now: now, out: Record{Stamps: map[string]protocol.FileStamp{}, Links: map[string]string{}, Dirs: map[string]protocol.FileStamp{}}}
+	if err := placed(dir); err != nil {
+		return Record{}, err
+	}
 	if err := s.seal("."); err != nil {
 		return Record{}, err
 	}
@@ -130,6 +142,9 @@ func Intact(dir string, r Record) error {
 func Check(dir string, r Record) (looked bool, err error) {
 	if _, ok := r.Dirs["."]; !ok || r.Digest == "" {
 		return false, &Tampered{".", "has no complete record"}
+	}
+	if err := placed(dir); err != nil {
+		return false, err
 	}
 	g := open(dir)
 	defer g.close()

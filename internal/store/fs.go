@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,10 @@ import (
 // Options of a store on disk.
 type Options struct {
 	Now func() time.Time
+	// Done is closed when the caller was cancelled: then no lock is waited for. nil: never.
+	Done <-chan struct{}
+	// patience is how long a lock is waited for; 0 is the usual time.
+	patience time.Duration
 	// fault is asked between any two steps of a write; tests kill the process or fail the disk there.
 	fault func(point string) error
 }
@@ -86,7 +91,7 @@ func (s *FS) State() (*State, error) {
 
 func (s *FS) read() (*State, []byte, error) {
 	path := s.path("state.json")
-	src, err := os.ReadFile(path)
+	src, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Fresh(), nil, nil
 	}
@@ -103,7 +108,8 @@ func (s *FS) Update(fn func(*State) error) error {
 	if err := s.Ensure(); err != nil {
 		return err
 	}
-	return locked(s.path(".state.lock"), func() error {
+	s.tidy()
+	return s.locked(s.path(".state.lock"), func() error {
 		state, old, err := s.read()
 		if err != nil {
 			return err
@@ -125,6 +131,18 @@ func (s *FS) Update(fn func(*State) error) error {
 		s.sweep(s.home, ".state.json-")
 		return s.replace(s.home, "state.json", text)
 	})
+}
+
+// tidy finishes what a crash left in packs/, unless a living process works there. What fails is the business of
+// the next change of packs.
+func (s *FS) tidy() {
+	entries, err := os.ReadDir(s.path("packs"))
+	if err != nil || !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), staging) }) {
+		return
+	}
+	hasty := *s
+	hasty.o.patience = time.Nanosecond
+	_ = hasty.change(func() error { return nil })
 }
 
 // replace writes a file by write, fsync, rename under a unique temporary name (§11.3). Whatever fails,
@@ -218,7 +236,7 @@ func (s *FS) Skill(id string) ([]byte, error) {
 	if !plainName(id) {
 		return nil, fs.ErrNotExist
 	}
-	return os.ReadFile(s.path("skills", id, "SKILL.md"))
+	return readFile(s.path("skills", id, "SKILL.md"))
 }
 
 // Skills lists skills/.

@@ -24,6 +24,9 @@ type journal struct {
 
 const journalEnd = ".journal"
 
+// staging begins the names in packs/ of files that are not in their place.
+const staging = ".staging-"
+
 func (s *FS) metaDir() string            { return s.path("packs", ".meta") }
 func (s *FS) previousDir() string        { return s.path("packs", ".previous") }
 func (s *FS) journalOf(id string) string { return filepath.Join(s.metaDir(), id+journalEnd) }
@@ -34,7 +37,7 @@ func (s *FS) Install(id string, src fs.FS, meta Meta) error {
 		return fmt.Errorf("%q cannot name a pack", id)
 	}
 	return s.change(func() error {
-		stage, err := os.MkdirTemp(s.path("packs"), ".staging-")
+		stage, err := os.MkdirTemp(s.path("packs"), staging)
 		if err != nil {
 			return err
 		}
@@ -91,7 +94,7 @@ func (s *FS) Rollback(id, digest string) error {
 			return ErrOther
 		}
 		next := &record{Meta: *now.Previous, Previous: &now.Meta}
-		return s.commit(journal{"rollback", id, ".staging-" + id, next})
+		return s.commit(journal{"rollback", id, staging + id, next})
 	})
 }
 
@@ -122,7 +125,7 @@ func (s *FS) change(fn func() error) error {
 			return err
 		}
 	}
-	return locked(s.path("packs", ".lock"), func() error {
+	return s.locked(s.path("packs", ".lock"), func() error {
 		if err := s.finishAll(); err != nil {
 			return err
 		}
@@ -188,7 +191,7 @@ func (s *FS) finishAll() error {
 		return err
 	}
 	for _, name := range journals(entries) {
-		src, err := os.ReadFile(filepath.Join(s.metaDir(), name))
+		src, err := readFile(filepath.Join(s.metaDir(), name))
 		if err != nil {
 			return err
 		}
@@ -200,7 +203,7 @@ func (s *FS) finishAll() error {
 			return err
 		}
 	}
-	s.sweep(s.path("packs"), ".staging-")
+	s.sweep(s.path("packs"), staging)
 	s.sweep(s.metaDir(), ".")
 	return nil
 }
@@ -297,7 +300,7 @@ func (s *FS) inPlace(j journal) bool {
 // are nobody's previous version.
 func (s *FS) retire(current, previous string, j journal) error {
 	if exists(previous) {
-		trash, err := os.MkdirTemp(s.path("packs"), ".staging-old-")
+		trash, err := os.MkdirTemp(s.path("packs"), staging+"old-")
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 )
@@ -35,7 +34,7 @@ func (v view) Unfinished() ([]string, error) {
 // wait returns when no living process is within a change. The lock's file is there, for whoever wrote the
 // journal held it.
 func (v view) wait() error {
-	err := lockedToRead(v.path("packs", ".lock"), func() error { return nil })
+	err := v.lockedToRead(v.path("packs", ".lock"), func() error { return nil })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (v view) pending(id string) (*record, string, error) {
 	if err := v.wait(); err != nil {
 		return nil, "", err
 	}
-	src, err := os.ReadFile(v.journalOf(id))
+	src, err := readFile(v.journalOf(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		r, err := v.record(id)
 		return r, v.FS.Dir(id), err

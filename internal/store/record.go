@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -126,7 +125,7 @@ func (s *FS) record(id string) (*record, error) {
 		return nil, ErrNotInstalled
 	}
 	path := filepath.Join(s.metaDir(), id+".json")
-	src, err := os.ReadFile(path)
+	src, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotInstalled
 	}

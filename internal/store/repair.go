@@ -19,7 +19,7 @@ type Repaired struct {
 	Copy string   `json:"copy,omitempty"`
 	Kept []string `json:"kept,omitempty"`
 	Lost []string `json:"lost,omitempty"`
-	// Journals are unfinished changes of packs that could not be read and were set aside.
+	// Journals are unfinished changes of packs that could not be read, and locks that nobody can hold, set aside.
 	Journals []string `json:"journals,omitempty"`
 }
 
@@ -32,14 +32,14 @@ func (s *FS) Repair() (Repaired, error) {
 	if err := s.Ensure(); err != nil {
 		return done, err
 	}
-	if err := s.setAsideJournals(&done); err != nil {
+	if err := s.setAside(&done); err != nil {
 		return done, err
 	}
 	installed, err := s.Packs()
 	if err != nil {
 		return done, err
 	}
-	err = locked(s.path(".state.lock"), func() error {
+	err = s.locked(s.path(".state.lock"), func() error {
 		s.sweep(s.home, ".state.json-")
 		_, src, err := s.read()
 		var d *DamagedError
@@ -75,6 +75,13 @@ func (s *FS) keepDamaged(src []byte) (string, error) {
 		if n > 1 {
 			path = fmt.Sprintf("%s-%d", base, n)
 		}
+		if src == nil { // a link, a fifo or the like, which is kept as what it is
+			err := os.Link(s.path("state.json"), path)
+			if !errors.Is(err, fs.ErrExist) {
+				return path, err
+			}
+			continue
+		}
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -87,7 +94,20 @@ func (s *FS) keepDamaged(src []byte) (string, error) {
 	}
 }
 
-func (s *FS) setAsideJournals(done *Repaired) error {
+// setAside puts away what stands in the place of a lock and no process can hold, and journals that cannot be read.
+func (s *FS) setAside(done *Repaired) error {
+	for _, lock := range []string{s.path(".state.lock"), s.path("packs", ".lock")} {
+		f, err := openFile(lock, os.O_RDONLY)
+		if err == nil {
+			err = f.Close()
+		} else if d := (*DamagedError)(nil); errors.As(err, &d) {
+			err = os.Rename(lock, lock+"-damaged")
+			done.Journals = append(done.Journals, filepath.Base(lock)+"-damaged")
+		}
+		if ignoreGone(err) != nil {
+			return err
+		}
+	}
 	err := s.change(func() error { return nil })
 	var d *DamagedError
 	for errors.As(err, &d) && strings.HasSuffix(d.Path, journalEnd) {
