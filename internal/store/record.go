@@ -41,11 +41,6 @@ func onDisk(m Meta) *version {
 	return &version{m.PackID, m.Version, r.Digest, stats{r.Stamps, r.Links, r.Dirs}, m.Source, m.InstalledAt, m.InstalledBy, nil}
 }
 
-func (v *version) meta() Meta {
-	return Meta{v.PackID, v.Version, pack.Record{Digest: v.Digest, Stamps: v.Stats.Files, Links: v.Stats.Links, Dirs: v.Stats.Dirs},
-		v.Source, v.InstalledAt, v.InstalledBy}
-}
-
 // MarshalJSON writes the form on disk.
 func (r record) MarshalJSON() ([]byte, error) {
 	v := onDisk(r.Meta)
