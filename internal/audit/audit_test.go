@@ -242,32 +242,6 @@ func Test_15_4_WhatCannotBeWrittenIsAnError(t *testing.T) {
 			t.Error("appended to nothing")
 		}
 	})
-	t.Run("a full disk", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := process(t, dir, "full", "-1").Run(); err == nil {
-			t.Fatal("appended to a full disk")
-		}
-		cfg := config(dir)
-		if r := verify(t, cfg); !r.OK || r.Entries == 0 || len(r.Notes) > 0 {
-			t.Errorf("the failed append left a trace: %+v", r)
-		}
-		appendRuns(t, cfg, "later", 2)
-		if r := verify(t, cfg); !r.OK || len(r.Notes) > 0 {
-			t.Errorf("report: %+v", r)
-		}
-	})
-	t.Run("a read-only audit", func(t *testing.T) {
-		if byPlainUser(t) {
-			return
-		}
-		cfg := filled(t, 1)
-		if err := os.Chmod(cfg.Dir+"/head", 0o400); err != nil {
-			t.Fatal(err)
-		}
-		if err := Open(cfg).Append(Entry{Kind: Intent}, true); err == nil {
-			t.Error("appended read-only")
-		}
-	})
 	t.Run("arguments that are no JSON", func(t *testing.T) {
 		cfg := filled(t, 1)
 		if err := Open(cfg).Append(Entry{Kind: Intent, Args: json.RawMessage("{")}, true); err == nil {

@@ -73,3 +73,12 @@ func makeDir(dir string) error {
 	}
 	return syncPath(filepath.Dir(dir))
 }
+
+// writable asks whether this process may write to a path.
+func writable(path string) error {
+	const mayWrite = 2
+	if err := syscall.Access(path, mayWrite); err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}

@@ -42,6 +42,9 @@ type Head struct {
 // ErrHead: audit/head is missing, or was not made with the key.
 var ErrHead = errors.New("the audit head is missing or its signature is not valid")
 
+// ErrCut: the newest segment is shorter than the head says.
+var ErrCut = errors.New("entries that the audit head covers are missing")
+
 // message is what the signature of a head covers.
 func (h Head) message() []byte {
 	return fmt.Appendf(nil, "hcpx audit head 1\n%d\n%s\n%d\n%d\n%d\n%s\n", h.Seq, h.Hash, h.Segment, h.Size, h.Synced, h.Time)
@@ -156,4 +159,31 @@ func ReadHead(cfg Config) (Head, error) {
 	}
 	s, err := inspect(text, k)
 	return s.now, err
+}
+
+// Look is the quick look of `hcpx doctor` and `hcpx status`: the head is the key's, its segment is as long as
+// it says, and all of it can be written. It reads no entry and writes nothing.
+func Look(cfg Config) error {
+	h, err := ReadHead(cfg)
+	if err != nil {
+		return err
+	}
+	paths := []string{cfg.Dir, filepath.Join(cfg.Dir, "head")}
+	if h.Size > 0 {
+		path := segmentPath(cfg.Dir, h.Segment)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() < h.Size {
+			return ErrCut
+		}
+		if err != nil {
+			return err
+		}
+		paths = append(paths, path)
+	}
+	for _, path := range paths {
+		if err := writable(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

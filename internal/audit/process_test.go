@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,20 +25,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child appends a number of runs, each of an intent and an outcome; -1 is without end.
+// child does what args name; else it appends a number of runs, each of an intent and an outcome; -1 is
+// without end.
 func child(dir string, args []string) error {
+	if args[0] == "full" {
+		return fullDisk(dir)
+	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err
 	}
-	cfg := config(dir)
-	if args[0] == "full" { // a file may not grow past this: the write that would is cut short
-		cfg.SegmentBytes = 1 << 20
-		signal.Ignore(syscall.SIGXFSZ)
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 5000, Max: 5000}); err != nil {
-			return err
-		}
+	if args[0] == "closed" {
+		return closedDoor(dir, n)
 	}
+	cfg := config(dir)
 	fmt.Println("ready")
 	l := Open(cfg)
 	for i := 0; i != n; i++ {
