@@ -34,7 +34,7 @@ func (o *installOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.AllowRead, "allow-read", false, "allow the paths that these packs read outside their jail")
 	f.BoolVar(&o.AllowPassThrough, "allow-pass-through", false, "take a pack with legacy pass-through")
 	f.BoolVar(&o.Force, "force", false, "replace the same version with other content")
-	f.BoolVar(&o.AcceptPolicyChange, "accept-policy-change", false, "take a newer version that loosens its policy")
+	f.BoolVar(&o.AcceptPolicyChange, "accept-policy-change", false, "take a newer version that may do more")
 }
 
 func newInstallCmd(d *deps, run runner[installOptions]) *cobra.Command {
