@@ -11,6 +11,7 @@
 package lint
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,6 +48,11 @@ func Open(dir string) (Source, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Source{}, err
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return Source{}, err
+	} else if !info.IsDir() { // opening a fifo would wait for its writer
+		return Source{}, &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a directory")}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
