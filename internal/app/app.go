@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -201,16 +199,8 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	}
 }
 
-// auditHealth looks at the signed head and writes nothing; audit verify reads the whole chain. A store to
-// which nothing was written has no audit, and that is well.
-func (a *App) auditHealth() error {
-	cfg := a.AuditConfig()
-	if _, err := os.Stat(cfg.Dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	_, err := audit.ReadHead(cfg)
-	return err
-}
+// auditHealth looks at the head and at what must be writable; audit verify reads the whole chain.
+func (a *App) auditHealth() error { return audit.Look(a.AuditConfig()) }
 
 // Executor is the one way to run a command; the bootstrap pack is there from first use (§11.4).
 func (a *App) Executor(s protocol.Session) (protocol.Executor, *protocol.Error) {

@@ -162,13 +162,18 @@ func ReadHead(cfg Config) (Head, error) {
 }
 
 // Look is the quick look of `hcpx doctor` and `hcpx status`: the head is the key's, its segment is as long as
-// it says, and all of it can be written. It reads no entry and writes nothing.
+// it says, and all of it can be written. An audit to which nothing was written is well. It reads no entry and
+// writes nothing.
 func Look(cfg Config) error {
+	paths := []string{cfg.Dir}
 	h, err := ReadHead(cfg)
-	if err != nil {
+	switch {
+	case (errors.Is(err, ErrHead) || errors.Is(err, ErrNoKey)) && unwritten(cfg.Dir):
+	case err != nil:
 		return err
+	default:
+		paths = append(paths, filepath.Join(cfg.Dir, "head"))
 	}
-	paths := []string{cfg.Dir, filepath.Join(cfg.Dir, "head")}
 	if h.Size > 0 {
 		path := segmentPath(cfg.Dir, h.Segment)
 		info, err := os.Stat(path)
@@ -181,9 +186,19 @@ func Look(cfg Config) error {
 		paths = append(paths, path)
 	}
 	for _, path := range paths {
-		if err := writable(path); err != nil {
+		if err := writable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// unwritten says that there is no entry, and no head but an empty file.
+func unwritten(dir string) bool {
+	segs, err := segments(dir)
+	if err != nil || len(segs) > 0 {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(dir, "head"))
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }

@@ -162,7 +162,7 @@ func closedDoor(dir string, no int) error {
 	if _, err := grow(closed, 1); err == nil || !strings.Contains(err.Error(), "the audit can't be written") || !errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("not refused: %w", err)
 	}
-	if err := Look(cfg); err == nil {
+	if err := Look(cfg); err == nil && !c.fresh {
 		return errors.New("the quick look sees nothing")
 	}
 	if path == cfg.KeyPath { // as for another user: the chain alone is checked, and that is said
@@ -185,6 +185,20 @@ func Test_15_4_WhatMayNotBeWrittenIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, plain(t, "closed", strconv.Itoa(no)))
 		})
+	}
+}
+
+// Before the first entry there is nothing amiss, as for verify.
+func Test_15_4_TheQuickLookAtNothing(t *testing.T) {
+	cfg := config(t.TempDir())
+	for _, make := range []func() error{
+		func() error { return nil },
+		func() error { return os.MkdirAll(cfg.Dir, 0o700) },
+		func() error { return os.WriteFile(cfg.Dir+"/head", nil, 0o600) },
+	} {
+		if err := errors.Join(make(), Look(cfg), stands(cfg, 0)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
