@@ -120,6 +120,17 @@ func Test_10_3_NativePlanIsHonest(t *testing.T) {
 	}
 }
 
+// §10.4: a plan shows a limit together with what of it is not enforced.
+func Test_10_4_PlanSaysWhatIsNotLimited(t *testing.T) {
+	r := newRig(t)
+	r.install("tool", toolManifest, toolPolicy)
+	r.activate("tool", true)
+	res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"tool","verb_key":"show","args":{"name":"a"}}`))
+	if !strings.Contains(string(res.Result), "applied just after the start") {
+		t.Errorf("%s %v", res.Result, res.Error)
+	}
+}
+
 // §6.3: an audit that breaks while a panic is answered changes nothing of the answer.
 func Test_6_3_SecondPanicFailsClosedToo(t *testing.T) {
 	r := newRig(t)

@@ -186,19 +186,19 @@ func onKernel() map[string]func([]string) error {
 }
 
 // onThreads reach the thread that started them.
-func onThreads() map[string]func([]string) error {
+func onThreads() map[string]func(a []string) error {
 	return map[string]func([]string) error{
-		"launcher": func([]string) error {
-			return anyThread(func(tid int) error {
+		"launcher": func(a []string) error {
+			return anyThread(a[0], func(tid int) error {
 				return unix.Kill(tid, 0)
 			})
 		},
-		"launcher-thread": func([]string) error {
-			return anyThread(func(tid int) error { return unix.Tgkill(os.Getppid(), tid, 0) })
+		"launcher-thread": func(a []string) error {
+			return anyThread(a[0], func(tid int) error { return unix.Tgkill(os.Getppid(), tid, 0) })
 		},
-		"launcher-pidfd": func([]string) error {
+		"launcher-pidfd": func(a []string) error {
 			const thread = 0x80 // PIDFD_THREAD
-			return anyThread(func(tid int) error {
+			return anyThread(a[0], func(tid int) error {
 				fd, err := unix.PidfdOpen(tid, thread)
 				if err != nil {
 					return err
@@ -206,8 +206,8 @@ func onThreads() map[string]func([]string) error {
 				return errors.Join(unix.PidfdSendSignal(fd, 0, nil, 0), unix.Close(fd))
 			})
 		},
-		"launcher-files": func([]string) error {
-			return anyThread(func(tid int) error {
+		"launcher-files": func(a []string) error {
+			return anyThread(a[0], func(tid int) error {
 				for fd := range 64 {
 					if closedFd(unix.Open(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), unix.O_WRONLY|unix.O_NONBLOCK, 0)) == nil {
 						return nil
@@ -216,8 +216,8 @@ func onThreads() map[string]func([]string) error {
 				return errors.New("no descriptor opens")
 			})
 		},
-		"launcher-links": func([]string) error {
-			return anyThread(func(tid int) error {
+		"launcher-links": func(a []string) error {
+			return anyThread(a[0], func(tid int) error {
 				_, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", tid))
 				return err
 			})
@@ -226,10 +226,14 @@ func onThreads() map[string]func([]string) error {
 }
 
 // anyThread tries something on every thread of the parent that is older than this process. The one that
-// started it is in the same domain, so the domain alone does not protect it.
-func anyThread(try func(tid int) error) error {
+// started it is in the same domain, so the domain alone does not protect it. Numbers are given out in turn
+// and begin anew after the highest.
+func anyThread(highest string, try func(tid int) error) error {
 	err := errors.New("no thread")
-	for tid := os.Getppid() + 1; tid < os.Getpid(); tid++ {
+	for tid := os.Getppid() + 1; tid != os.Getpid(); tid++ {
+		if tid > pid(highest) {
+			tid = 1
+		}
 		if err = try(tid); err == nil {
 			return nil
 		}

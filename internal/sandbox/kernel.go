@@ -110,6 +110,14 @@ const (
 	afterStart = "Applied just after the start: what the command does in its first moments, and a process that it starts within them, runs under the limits of the runtime."
 )
 
+// LimitsNote is what a plan says beside the limits of a run (§10.4).
+func LimitsNote(native bool) string {
+	if native {
+		return "Outside the sandbox only time and output are limited."
+	}
+	return "CPU time, open files and file size are applied just after the start, so the command's first moments, and a process started within them, are not limited; memory and number of processes are not limited at all."
+}
+
 // limitRows are the limits that no backend here holds from the first instruction, or at all; every report
 // names them.
 func limitRows() []Rule {

@@ -177,6 +177,9 @@ func (s *scene) onFiles() []attempt {
 // onOthers are the attacks on the network, on other processes and on the kernel.
 func (s *scene) onOthers() []attempt {
 	host := strconv.Itoa(os.Getpid())
+	number, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	must(s.t, err)
+	highest := []string{strings.TrimSpace(string(number))}
 	return []attempt{
 		{"internet socket", "inet", nil, denied, "", nil},
 		{"RT32 datagram socket", "udp", nil, denied, "not supported", nil},
@@ -187,11 +190,11 @@ func (s *scene) onOthers() []attempt {
 		{"RT22 signal to another process", "signal", []string{s.victim}, refused, "", nil},
 		{"RT22 signal to the runtime", "signal", []string{host}, refused, "", nil},
 		{"RT22 signal by pidfd", "pidfd-signal", []string{s.victim}, refused, "", nil},
-		{"RT22 signal to the thread that started it", "launcher", nil, "", "", nil},
-		{"RT22 signal to that thread alone", "launcher-thread", nil, "", "", nil},
-		{"RT22 handle of that thread", "launcher-pidfd", nil, "", "", nil},
-		{"RT09 descriptors of the runtime by that thread", "launcher-files", nil, "", "", nil},
-		{"RT09 directories of the runtime by that thread", "launcher-links", nil, "", "", nil},
+		{"RT22 signal to the thread that started it", "launcher", highest, "", "", nil},
+		{"RT22 signal to that thread alone", "launcher-thread", highest, "", "", nil},
+		{"RT22 handle of that thread", "launcher-pidfd", highest, "", "", nil},
+		{"RT09 descriptors of the runtime by that thread", "launcher-files", highest, "", "", nil},
+		{"RT09 directories of the runtime by that thread", "launcher-links", highest, "", "", nil},
 		{"RT22 owner of a descriptor's signals", "async-owner", []string{s.victim}, refused, "", nil},
 		{"scheduling of another process", "schedule", []string{s.victim}, refused, "", nil},
 		{"a child of the runtime", "clone-parent", nil, refused, "", nil},
