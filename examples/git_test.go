@@ -13,7 +13,7 @@ import (
 // newGit is the git pack in an empty repository with an author in the repository's own configuration.
 func newGit(t *testing.T) *tool {
 	t.Helper()
-	x := newTool(t, "git", "hcp-git", "git", "awk", "od")
+	x := newTool(t, "git", "hcp-git", "git", "awk", "od", "ln", "mkdir")
 	x.dir = filepath.Join(x.dir, "repo")
 	x.git("init", "-q", "-b", "main", x.dir)
 	x.git("config", "user.name", `Ada "L" é`)
@@ -50,7 +50,13 @@ func (x *tool) write(name, text string) {
 func (x *tool) commit(message string) {
 	x.t.Helper()
 	x.json("add", "--", ".")
-	x.json("commit", "--message="+message)
+	x.json(x.message("commit", message)...)
+}
+
+// message gives a commit its message, which comes on stdin.
+func (x *tool) message(command, message string, options ...string) []string {
+	x.in = message
+	return append([]string{command}, options...)
 }
 
 // at is a value inside nested objects and lists, as text.
@@ -85,14 +91,14 @@ func TestGitFromNothingToACommit(t *testing.T) {
 	if got := dump(t, x.json("add", "--", "sub")["staged"]); got != `[{"additions":1,"deletions":0,"path":"sub/a.txt","status":"added"}]` {
 		t.Errorf("staged %s", got)
 	}
-	v := x.json("commit", "--message="+message)
+	v := x.json(x.message("commit", message)...)
 	if at(v, "commit", "subject") != `say "hi" $(id)` || at(v, "commit", "body") != "# kept\nbody \\n é" {
 		t.Errorf("committed %s", dump(t, v))
 	}
 	if at(v, "commit", "author", "name") != `Ada "L" é` || at(v, "commit", "id") != x.git("rev-parse", "HEAD") {
 		t.Errorf("committed %s", dump(t, v))
 	}
-	x.fails("There is nothing to commit", "commit", "--message=again")
+	x.fails("There is nothing to commit", x.message("commit", "again")...)
 	x.fails("did not match any files", "add", "--", "--force")
 }
 
@@ -135,7 +141,7 @@ func TestGitTellsWhichHooksWereSkipped(t *testing.T) {
 	if got := dump(t, x.json("add", "--", ".")["hooks"]); got != `{"run":[],"skipped":[]}` {
 		t.Errorf("add: %s", got)
 	}
-	if got := dump(t, x.json("commit", "--message=first")["hooks"]); got != `{"run":[],"skipped":["pre-commit"]}` {
+	if got := dump(t, x.json(x.message("commit", "first")...)["hooks"]); got != `{"run":[],"skipped":["pre-commit"]}` {
 		t.Errorf("commit: %s", got)
 	}
 	if got := dump(t, x.json("checkout", "--ref=main")["hooks"]); got != `{"run":[],"skipped":["post-checkout"]}` {
@@ -158,7 +164,7 @@ func TestGitFindsTheAuthor(t *testing.T) {
 	x.git("config", "--unset", "user.email")
 	x.write("a.txt", "a\n")
 	x.json("add", "--", ".")
-	x.fails("No author is known", "commit", "--message=nobody")
+	x.fails("No author is known", x.message("commit", "nobody")...)
 	if out := x.json("log"); len(out["commits"].([]any)) != 0 {
 		t.Error("a commit without an author is there")
 	}
@@ -172,7 +178,7 @@ func TestGitFindsTheAuthor(t *testing.T) {
 		}
 		x.write("a.txt", author)
 		x.json("add", "--", ".")
-		if got := at(x.json("commit", "--message=x"), "commit", "author", "name"); got != author {
+		if got := at(x.json(x.message("commit", "x")...), "commit", "author", "name"); got != author {
 			t.Errorf("author %s; want that of %s", got, file)
 		}
 		if err := os.Remove(path); err != nil {
@@ -182,7 +188,7 @@ func TestGitFindsTheAuthor(t *testing.T) {
 	x.git("config", "user.name", "Own")
 	x.git("config", "user.email", "own@example.org")
 	x.write("a.txt", "own")
-	if got := at(x.json("commit", "--all", "--message=x"), "commit", "author", "name"); got != "Own" {
+	if got := at(x.json(x.message("commit", "x", "--all")...), "commit", "author", "name"); got != "Own" {
 		t.Errorf("author %s; want that of the repository", got)
 	}
 }
@@ -246,7 +252,7 @@ func TestGitStartsNothingThatTheConfigurationNames(t *testing.T) {
 	}
 	x.write("b.ev", "b\n")
 	x.fails("clean filter 'evil' failed", "add", "--", "b.ev")
-	v := x.json("commit", "--all", "--message=second")
+	v := x.json(x.message("commit", "second", "--all")...)
 	if notes := dump(t, v["notes"]); !strings.Contains(notes, "not signed") || !strings.Contains(notes, "filters") {
 		t.Errorf("notes %s", notes)
 	}
@@ -336,7 +342,7 @@ func TestGitShowsConflictsAndMerges(t *testing.T) {
 	if got := dump(t, v["files"]); !strings.Contains(got, `"status":"unmerged"`) || !strings.Contains(at(v, "patch"), "+<<<<<<< HEAD") {
 		t.Errorf("diff %s", dump(t, v))
 	}
-	x.fails("unmerged files", "commit", "--message=no")
+	x.fails("unmerged files", x.message("commit", "no")...)
 	x.write("t", "both\n")
 	x.commit("merged")
 	show := x.json("show")

@@ -98,6 +98,7 @@ type tool struct {
 	path string
 	dir  string
 	env  []string
+	in   string // stdin
 }
 
 // newTool copies a pack out of the program and skips where the programs of this machine that it needs are missing.
@@ -132,7 +133,7 @@ func newTool(t *testing.T, id, program string, needs ...string) *tool {
 		t.Fatal(err)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "TZ=UTC"}
-	return &tool{t, filepath.Join(pack, "bin", program), t.TempDir(), env}
+	return &tool{t: t, path: filepath.Join(pack, "bin", program), dir: t.TempDir(), env: env}
 }
 
 // run gives stdout, the sentence on stderr and the exit code.
@@ -140,7 +141,8 @@ func (x *tool) run(args ...string) (stdout []byte, stderr string, code int) {
 	x.t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.Command(x.path, args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = x.dir, x.env, &out, &errs
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = x.dir, append(slices.Clone(x.env), "TMPDIR="+x.t.TempDir()), &out, &errs
+	cmd.Stdin = strings.NewReader(x.in)
 	if err := cmd.Run(); err != nil {
 		exit := new(exec.ExitError)
 		if !errors.As(err, &exit) {
