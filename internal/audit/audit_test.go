@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -301,21 +303,42 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+var entries = flag.Int("entries", 20_000, "how many entries BenchmarkVerify reads")
+
+// BenchmarkVerify reports the time of an entry, on the clock and of the processor, and the most memory that the process had.
 func BenchmarkVerify(b *testing.B) {
 	cfg := config(b.TempDir())
 	cfg.SegmentBytes = 0
 	l := Open(cfg)
-	const n = 20_000
-	for i := range n {
-		if err := l.Append(Entry{Kind: Denial, ID: fmt.Sprint(i), Principal: "agent:claude-code"}, false); err != nil {
+	code := 0
+	for i := range *entries / 2 {
+		e := Entry{Kind: Intent, ID: fmt.Sprintf("01JABCDEFGHJKMNPQRST%06d", i), Principal: "agent:claude-code", Tenant: "local", Pack: "ledger",
+			Verb: "transfer", Args: json.RawMessage(`{"from":"a","to":"b","amount":12}`), Grant: []string{"agent:* may verb.exec.read"}}
+		if err := l.Append(e, false); err != nil {
+			b.Fatal(err)
+		}
+		e.Kind, e.Exit, e.DurationMS = Outcome, &code, 12.5
+		if err := l.Append(e, false); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportAllocs()
+	before := usage(b)
 	for b.Loop() {
-		if r, err := Verify(cfg); err != nil || !r.OK || r.Entries != n {
+		if r, err := Verify(cfg); err != nil || !r.OK || r.Entries != uint64(*entries/2*2) {
 			b.Fatal(r, err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/entry")
+	after, n := usage(b), float64(b.N)*float64(*entries)
+	cpu := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1e3/n, "µs/entry")
+	b.ReportMetric(float64(cpu)/1e3/n, "cpu-µs/entry")
+	b.ReportMetric(float64(after.Maxrss)/1024, "MB-peak")
+}
+
+func usage(b *testing.B) (use syscall.Rusage) {
+	b.Helper()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return use
 }
