@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,7 +77,7 @@ func (h home) command(args ...string) *exec.Cmd {
 // answer is one envelope.
 func Test_6_9_ASignalTakesTheWholeTree(t *testing.T) {
 	h := newHome(t)
-	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			mark := fmt.Sprintf("%d.%d", 100000+os.Getpid(), i)
 			c := h.command("exec", "linger", "wait", "--json", "--", "seconds="+mark)
@@ -95,6 +96,66 @@ func Test_6_9_ASignalTakesTheWholeTree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// §6.9: whoever waits for a file that never comes hears a signal too.
+func Test_6_9_ASignalEndsTheWaitingForAnEnvelope(t *testing.T) {
+	h := newHome(t)
+	fifo := filepath.Join(h.dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		c := h.command("exec", "--json", "--envelope", "fifo")
+		var out, errs bytes.Buffer
+		c.Stdout, c.Stderr = &out, &errs
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var writer *os.File
+		await(t, func() bool {
+			var err error // without a reader it can't be opened so
+			writer, err = os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil
+		}, errs.String)
+		if err := c.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if c.Wait() == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), `"code":"canceled"`) || errs.Len() > 0 {
+			t.Errorf("%v: %v, %s%s", sig, c.ProcessState, &out, &errs)
+		}
+		if err := writer.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// §6.9: a run under nohup outlives its terminal.
+func Test_6_9_AnIgnoredHangUpStaysIgnored(t *testing.T) {
+	h := newHome(t)
+	mark := fmt.Sprintf("%d.9", 300000+os.Getpid())
+	plain := h.command("exec", "linger", "wait", "--json", "--", "seconds="+mark)
+	c := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$@"`, "sh"}, plain.Args...)...)
+	c.Dir, c.Env = plain.Dir, plain.Env
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return sleeping(t, mark) == 2 }, out.String)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "SigIgn:")
+	line, _, _ := strings.Cut(rest, "\n")
+	if mask, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64); err != nil || mask&(1<<(syscall.SIGHUP-1)) == 0 {
+		t.Errorf("the hang-up is heard: %s %v", line, err)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // its answer is another test's matter
 }
 
 // §6.9: at whatever moment the signal comes, none of the run survives it. Before the program would hear it, it has

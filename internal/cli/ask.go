@@ -36,8 +36,12 @@ func (d *deps) ask(question string) (bool, error) {
 	return word == "y" || word == "yes", nil
 }
 
-// wait reads a stream that a person may leave open; a signal ends the waiting, and the read is left behind.
+// wait reads a stream that a person may leave open, once a signal would be heard; one ends the waiting, and the read
+// is left behind.
 func (d *deps) wait(read func() ([]byte, error)) ([]byte, error) {
+	if d.env.Ready != nil {
+		<-d.env.Ready
+	}
 	type answer struct {
 		text []byte
 		err  error

@@ -190,16 +190,16 @@ func (d *deps) execEnvelope(ctx context.Context, o execOptions) error {
 }
 
 func (d *deps) readEnvelope(from string) ([]byte, error) {
-	in := d.env.In
-	if from != "-" {
-		f, err := os.Open(from)
-		if err != nil {
-			return nil, usage("exec", "The envelope cannot be read: %v", err)
+	return d.wait(func() ([]byte, error) { // a fifo waits for its writer from the opening on
+		in := d.env.In
+		if from != "-" {
+			f, err := os.Open(from)
+			if err != nil {
+				return nil, usage("exec", "The envelope cannot be read: %v", err)
+			}
+			defer f.Close()
+			in = f
 		}
-		defer f.Close()
-		in = f
-	}
-	return d.wait(func() ([]byte, error) {
 		src, err := io.ReadAll(io.LimitReader(in, maxEnvelope))
 		if err != nil {
 			return nil, usage("exec", "The envelope cannot be read: %v", err)

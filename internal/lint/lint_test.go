@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -327,4 +328,15 @@ func FuzzRun(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is no directory is refused without being waited for.
+func Test_14_2_OnlyADirectoryIsOpened(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(fifo); err == nil {
+		t.Error("a fifo was opened as a pack")
+	}
 }

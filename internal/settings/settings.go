@@ -11,6 +11,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,12 +90,9 @@ func Load(home, managed string) (*Settings, error) {
 		if f.path == "" {
 			continue
 		}
-		src, err := os.ReadFile(f.path)
+		src, err := read(f.path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what stands in the way is the store's word
 			continue
-		}
-		if err == nil {
-			err = trusted(f.path)
 		}
 		if err != nil {
 			return nil, &Error{[]Problem{{File: f.path, Line: 1, Column: 1, Message: err.Error()}}}
@@ -107,16 +105,23 @@ func Load(home, managed string) (*Settings, error) {
 	return s, nil
 }
 
-// trusted refuses a file that other users can write.
-func trusted(path string) error {
-	info, err := os.Stat(path)
+// read refuses a file that other users can write, and what is no regular file without waiting for it.
+func read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("the file can be written by other users; chmod go-w it")
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Mode().Perm()&0o022 != 0:
+		return nil, errors.New("the file can be written by other users; chmod go-w it")
 	}
-	return nil
+	return io.ReadAll(f)
 }
 
 // Rows are all settings in a fixed order, each with where it came from.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,4 +149,24 @@ func FuzzApply(f *testing.F) {
 			t.Errorf("impossible settings: %+v", s)
 		}
 	})
+}
+
+func Test_9_3_WhatIsNoFileIsAProblemAndNeverWaitedFor(t *testing.T) {
+	home := t.TempDir()
+	path := filepath.Join(home, "config.toml")
+	for name, put := range map[string]func() error{
+		"fifo":      func() error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func() error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		var all *Error
+		if _, err := Load(home, ""); !errors.As(err, &all) || all.Problems[0].File != path || !strings.Contains(all.Problems[0].Message, "regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
