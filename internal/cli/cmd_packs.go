@@ -42,7 +42,8 @@ func newInstallCmd(d *deps, run runner[installOptions]) *cobra.Command {
 	c := command(text{
 		use: "install SOURCE…", short: "Lint packs and bring them into the store",
 		long: "SOURCE is a directory or an archive (.tgz, .tar.gz, .zip) of one. All are linted before one is installed.\n" +
-			"Without --allow-bin and --allow-read a person is asked on a terminal; elsewhere the pack is installed, nothing is allowed, and the answer lists what it needs.",
+			"Without --allow-bin and --allow-read a person is asked on a terminal; elsewhere the pack is installed, nothing is\n" +
+			"allowed, and the answer lists what it needs.",
 		example: "hcpx install ./transit\nhcpx install ./transit --allow-bin --json",
 	}, operands(1, -1, "a pack directory or archive"), func(c *cobra.Command, args []string) error {
 		o.Sources = args
