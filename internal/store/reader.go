@@ -43,12 +43,15 @@ func (v view) wait() error {
 
 // Packs lists the ids that are installed, or will be.
 func (v view) Packs() ([]string, error) {
+	ids, unfinished, err := v.listed()
+	if err != nil || len(unfinished) == 0 {
+		return ids, err
+	}
 	pending, err := v.Unfinished()
 	if err != nil {
 		return nil, err
 	}
-	ids, _, err := v.listed()
-	if err != nil {
+	if ids, _, err = v.listed(); err != nil {
 		return nil, err
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(append(ids, pending...))))
