@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -21,9 +20,9 @@ import (
 type adoption struct {
 	mu       sync.Mutex
 	runs     map[int]string // direct child → its private directory
+	confined map[int]bool   // direct children of launchers, which wait for them and kill their left-overs
 	before   map[process]bool
-	was      int32        // the subreaper flag as it was found
-	confined atomic.Int32 // confined runs at work; their left-overs are their own launcher's
+	was      int32 // the subreaper flag as it was found
 }
 
 // process is one that cannot be mistaken for a later one of the same number.
@@ -77,6 +76,27 @@ func (a *adoption) begin() error {
 		}
 	}
 	return nil
+}
+
+// fork begins a confined command, known from its first moment as none of a native run's.
+func (a *adoption) fork(start func() (int, error)) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	pid, err := start()
+	if err == nil {
+		if a.confined == nil {
+			a.confined = map[int]bool{}
+		}
+		a.confined[pid] = true
+	}
+	return pid, err
+}
+
+// forget ends what fork began, once nothing of the run is alive.
+func (a *adoption) forget(pid int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.confined, pid)
 }
 
 // settle gives the flag back after the last run.
@@ -150,6 +170,7 @@ func (t nativeTree) members() []status {
 	in := map[int]bool{}
 	for _, p := range all {
 		_, started := a.runs[p.pid]
+		started = started || a.confined[p.pid]
 		switch {
 		case p.pid == leader:
 			in[leader] = p.parent == self
@@ -182,7 +203,7 @@ func (a *adoption) belongs(p status, leader int) bool {
 	if p.zombie {
 		return true
 	}
-	if a.confined.Load() > 0 && filters(p.pid) > filters(os.Getpid()) {
+	if len(a.confined) > 0 && filters(p.pid) > filters(os.Getpid()) {
 		return false
 	}
 	if len(a.runs) == 1 {

@@ -53,9 +53,7 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	stop := func() { _, _ = unix.Write(cancel, []byte{7: 1}) } // any non-zero count; fails only when it is set already
 	released := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() { defer close(released); stop() })
-	b.confiner.system.adopted.confined.Add(1)
 	got := b.execute(cancel)
-	b.confiner.system.adopted.confined.Add(-1)
 	if !unwatch() {
 		<-released
 	}

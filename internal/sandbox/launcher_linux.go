@@ -26,6 +26,7 @@ type launcher struct {
 	domain   domain // of use only on the thread
 	secret   [2]uint32
 	pids     *pidCounter
+	adopted  *adoption
 	buffer   []byte
 }
 
@@ -49,8 +50,9 @@ type verdictOf struct {
 }
 
 // newLauncher begins a new thread, which strips itself while the caller builds the jail.
-func newLauncher(f filter, pids *pidCounter) *launcher {
-	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job), pids: pids, listener: -1}
+func newLauncher(f filter, c *confiner) *launcher {
+	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job),
+		pids: &c.pids, adopted: &c.system.adopted, listener: -1}
 	onOwnThread(func() {
 		var err error
 		l.listener, err = strip(f, l.secret)
@@ -200,7 +202,7 @@ func (c *confiner) build(w *world) (*launcher, error) {
 		return nil, err
 	}
 	c.pids.open()
-	l := newLauncher(f, &c.pids)
+	l := newLauncher(f, c)
 	if err := errors.Join(ownScratch(c.system.options.Scratch), c.place().clear(c.shared(w))); err != nil {
 		return nil, l.abandon(err)
 	}

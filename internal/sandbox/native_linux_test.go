@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -129,4 +130,40 @@ func Test_6_9_confined_beside_native(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	gone(t, "2978")
+}
+
+// §6.9: native runs that end bury nothing that a confined run waits for.
+func Test_6_9_native_buries_only_its_own(t *testing.T) {
+	s := newScene(t)
+	stop := make(chan bool)
+	go func() {
+		defer close(stop)
+		for range 40 {
+			sandboxtest.Exec(t, s.sandbox, native(t, "(setsid true &) >/dev/null 2>&1", "setsid", "true"))
+		}
+	}()
+	var free sync.WaitGroup
+	for range 2 {
+		free.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				box, refused := s.sandbox.Prepare(s.spec("nothing"))
+				if refused != nil {
+					t.Error(refused)
+					return
+				}
+				if o, refused := box.Run(context.Background()); refused != nil || o.Exit != 0 {
+					t.Errorf("%v %+v", refused, o)
+				}
+				if err := box.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	free.Wait()
 }

@@ -58,6 +58,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
+	defer r.adopted.forget(r.pid)
 	if err := r.limit(); err != nil {
 		return nil, errors.Join(err, l.domain.kill(unix.SIGKILL))
 	}
@@ -89,11 +90,12 @@ func (r *run) start() error {
 	}
 	in, out, fail := pipes[0], pipes[1], pipes[2]
 	pidfd := -1
-	pid, err := syscall.ForkExec(r.job.path, r.job.argv, &syscall.ProcAttr{
+	attr := syscall.ProcAttr{
 		Dir: r.job.dir, Env: r.job.env,
 		Files: []uintptr{uintptr(in[0]), uintptr(out[1]), uintptr(fail[1])},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
-	})
+	}
+	pid, err := r.adopted.fork(func() (int, error) { return syscall.ForkExec(r.job.path, r.job.argv, &attr) })
 	if err != nil {
 		closeAll(pipes[:])
 		return err
