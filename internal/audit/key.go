@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,29 +21,30 @@ const keyPrefix = "hcpx-audit-ed25519 "
 var ErrNoKey = errors.New("the audit key does not exist")
 
 // key is the key file as read. Ed25519 builds large tables at its first use in a process, so private is
-// made when something is signed, and not before.
+// made when something is signed, and not before. A key is for one goroutine at a time.
 type key struct {
 	path    string
 	seed    []byte
 	public  ed25519.PublicKey
 	private ed25519.PrivateKey
-	macKey  []byte
+	hmac    hash.Hash // under the derived key; one for all, since keying it costs as much as its use
 }
 
 // newKey derives the key of the MAC from both halves: with a damaged one, no head fits.
 func newKey(path string, pair []byte) *key {
 	k := &key{path: path, seed: pair[:ed25519.SeedSize], public: pair[ed25519.SeedSize:]}
-	k.macKey = hash256(k.seed, append([]byte("hcpx audit head mac\n"), k.public...))
+	derive := hmac.New(sha256.New, k.seed)
+	derive.Write([]byte("hcpx audit head mac\n"))
+	derive.Write(k.public)
+	k.hmac = hmac.New(sha256.New, derive.Sum(nil))
 	return k
 }
 
-func hash256(secret, text []byte) []byte {
-	h := hmac.New(sha256.New, secret)
-	h.Write(text)
-	return h.Sum(nil)
+func (k *key) mac(text []byte) []byte {
+	k.hmac.Reset()
+	k.hmac.Write(text)
+	return k.hmac.Sum(nil)
 }
-
-func (k *key) mac(text []byte) []byte { return hash256(k.macKey, text) }
 
 // entryMAC is the MAC of an entry: of its line up to the member that holds it. No head begins like a line,
 // so one key serves both.
