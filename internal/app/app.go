@@ -236,6 +236,7 @@ func (a *App) Health() *lifecycle.Lifecycle { return a.life() }
 // Caller is what a command line says of who acts.
 type Caller struct {
 	Session, As, Project, Workspace string
+	Nobody                          session.Nobody // what was to name a Principal and is empty
 	Dir                             string
 	User                            func() string // asked only when nothing else names a Principal
 }
@@ -244,7 +245,7 @@ type Caller struct {
 func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 	in := session.Inputs{
 		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
-		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places,
+		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
 	}
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()

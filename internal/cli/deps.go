@@ -3,6 +3,7 @@ package cli
 import (
 	"hcpx/internal/app"
 	"hcpx/internal/protocol"
+	"hcpx/internal/session"
 )
 
 // deps is what a command may ask for. The costly things are made when first asked, so that a command
@@ -26,6 +27,9 @@ func (d *deps) json() bool { return d.asJSON || d.flags.JSON }
 func (d *deps) app() (*app.App, error) {
 	if d.opened != nil {
 		return d.opened, nil
+	}
+	if err := d.hollow("HCP_HOME", d.flags.Home); err != nil {
+		return nil, err
 	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
@@ -51,13 +55,46 @@ func (d *deps) who() (protocol.Session, error) {
 	if err != nil {
 		return protocol.Session{}, err
 	}
+	for _, v := range [][2]string{{"HCP_SESSION", d.flags.Session}, {"HCP_PROJECT", d.flags.Project}, {"HCP_WORKSPACE", d.flags.Workdir}} {
+		if err := d.hollow(v[0], v[1]); err != nil {
+			return protocol.Session{}, err
+		}
+	}
 	s, failure := a.Session(app.Caller{
 		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
-		Dir: d.env.Dir, User: d.env.User,
+		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User,
 	})
 	if failure != nil {
 		return s, failure
 	}
 	d.session = &s
 	return s, nil
+}
+
+// hollow refuses a variable that is set and empty, unless a flag stands in its place (§9.3): whoever set it meant to
+// say something.
+func (d *deps) hollow(name, flag string) error {
+	if flag != "" || !d.empty(name) {
+		return nil
+	}
+	return usage("", "%s is set and empty; unset it, or give it a value", name)
+}
+
+// nobody is what was to name a Principal and is empty.
+func (d *deps) nobody() session.Nobody {
+	switch {
+	case d.flags.nobody:
+		return "the flag --as"
+	case d.flags.As == "" && d.empty("HCP_PRINCIPAL"):
+		return "HCP_PRINCIPAL"
+	}
+	return ""
+}
+
+func (d *deps) empty(name string) bool {
+	if d.env.Lookup == nil {
+		return false
+	}
+	value, set := d.env.Lookup(name)
+	return set && value == ""
 }

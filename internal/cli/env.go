@@ -21,9 +21,10 @@ type Env struct {
 	InTTY, OutTTY, ErrTTY bool
 
 	Getenv   func(string) string
-	Dir      string        // working directory, absolute; "" when it is gone
-	UserHome string        // "" when unknown
-	User     func() string // the operating system's name of the user
+	Lookup   func(string) (string, bool) // tells an empty variable from none; nil: none is empty
+	Dir      string                      // working directory, absolute; "" when it is gone
+	UserHome string                      // "" when unknown
+	User     func() string               // the operating system's name of the user
 	Now      func() time.Time
 
 	// Ready is closed when a signal would cancel the work; no command of a pack starts before. nil: at once.
@@ -47,7 +48,7 @@ func System() Env {
 		Name: programName(os.Args), Args: os.Args[1:],
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
-		Getenv: os.Getenv, Dir: dir, UserHome: home, User: userName, Now: time.Now,
+		Getenv: os.Getenv, Lookup: os.LookupEnv, Dir: dir, UserHome: home, User: userName, Now: time.Now,
 		Self: os.Executable, Become: become,
 	}
 }

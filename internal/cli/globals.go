@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -11,6 +13,7 @@ type globals struct {
 	JSON, Quiet                         bool
 	Home, Session, As, Project, Workdir string
 	Color                               string
+	nobody                              bool // --as was given, and empty
 }
 
 // register declares the global flags.
@@ -26,8 +29,20 @@ func (g *globals) register(f *pflag.FlagSet) {
 	f.StringVar(&g.Color, "color", "auto", "colour at `WHEN`: auto, always or never")
 }
 
-// check refuses values that no command could use.
-func (g *globals) check() error {
+// check refuses values that no command could use. An empty one comes of a variable that is not set, and would say
+// less than was meant; an empty --as is left to those who ask who acts (§9.3).
+func (g *globals) check(c *cobra.Command) error {
+	g.nobody = c.Flags().Changed("as") && g.As == ""
+	empty := ""
+	c.Flags().Visit(func(f *pflag.Flag) {
+		list, many := f.Value.(pflag.SliceValue)
+		if f.Name != "as" && (f.Value.Type() == "string" && f.Value.String() == "" || many && slices.Contains(list.GetSlice(), "")) {
+			empty = f.Name
+		}
+	})
+	if empty != "" {
+		return usage(commandPath(c), "--%s is given and empty; leave it out, or give it a value", empty)
+	}
 	switch g.Color {
 	case "auto", "always", "never":
 		return nil

@@ -71,7 +71,7 @@ func newRoot(d *deps) *cobra.Command {
 		SilenceUsage:      true,
 		Args:              cobra.NoArgs,
 		RunE:              func(c *cobra.Command, _ []string) error { return d.help(c) },
-		PersistentPreRunE: func(*cobra.Command, []string) error { return d.flags.check() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return d.flags.check(c) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetOut(d.env.Out)

@@ -18,6 +18,10 @@ import (
 // Flags are the global flags of the CLI; "" when not given.
 type Flags struct{ Session, As, Project, Workspace string }
 
+// Nobody names the flag or variable that was to say who acts and is empty, as in --as "$WHO" without a WHO: then
+// nobody acts, and not the OS user.
+type Nobody string
+
 // Inputs is all that a Session is made of. Everything comes in: nothing is read but directories.
 type Inputs struct {
 	Flags  Flags
@@ -25,6 +29,7 @@ type Inputs struct {
 	Dir    string        // working directory
 	Closed places.Places // where no workspace is
 	User   string        // name of the OS user
+	Nobody Nobody        // "" = the rest holds
 }
 
 // Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be: where only
@@ -70,6 +75,10 @@ func (in Inputs) id() (string, *protocol.Error) {
 // principal is who acts (§9.1, §9.3): named by flag or environment, else the OS user as a person.
 func (in Inputs) principal() (p protocol.Principal, how string, err *protocol.Error) {
 	switch env := in.Getenv("HCP_PRINCIPAL"); {
+	case in.Nobody != "":
+		how = string(in.Nobody)
+		return "", how, protocol.Fail(protocol.Unauthenticated, "The Principal of "+how+" is empty, so nobody is known to act.").
+			WithHint("hcpx --as human:NAME …")
 	case in.Flags.As != "":
 		p, how = protocol.Principal(in.Flags.As), "the flag --as"
 	case env != "":

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"hcpx/internal/protocol"
+)
+
+// §9.3: what a script says with a variable that is not set never says less than was meant.
+func Test_9_3_AnEmptyValueIsRefused(t *testing.T) {
+	for _, args := range [][]string{
+		{"--session", ""}, {"--project="}, {"--workspace", ""}, {"--home", ""}, {"--color", ""},
+	} {
+		emptyRefused(t, append(args, "list", "--json"), protocol.UsageError, 64)
+	}
+	for _, args := range [][]string{
+		{"exec", "--idempotency-key", "", "echo", "say"}, {"exec", "--approval=", "echo", "say"}, {"exec", "--envelope", "", "echo", "say"},
+		{"grant", "agent:a", "verb.exec.write", "--pack", ""}, {"grant", "agent:a", "verb.exec.write", "--pack", "x", "--verb="},
+		{"revoke", "agent:a", "--project", ""}, {"grant", "agent:a", "verb.exec.read", "--expires", ""}, {"allow", "--native", ""},
+	} {
+		emptyRefused(t, append(args, "--json"), protocol.UsageError, 64)
+	}
+	for _, args := range [][]string{{"grant", "agent:a", "verb.exec.write"}, {"activate", "echo"}} {
+		emptyRefused(t, append(args, "--json", "--as", ""), protocol.Unauthenticated, 3)
+	}
+}
+
+func emptyRefused(t *testing.T, args []string, code protocol.Code, exit int) {
+	t.Helper()
+	env, out, _ := terminalFree(t, args...)
+	if got := Main(context.Background(), env); got != exit || !strings.Contains(out.String(), `"code":"`+string(code)+`"`) || !strings.Contains(out.String(), "empty") {
+		t.Errorf("%q: exit %d, %s", args, got, out)
+	}
+}
+
+// §9.3: the same holds for the environment; a flag stands above it.
+func Test_9_3_AnEmptyVariableIsRefused(t *testing.T) {
+	for name, want := range map[string]struct {
+		flag, value string
+		exit        int
+	}{
+		"HCP_PRINCIPAL": {"--as", "human:ada", 3}, "HCP_SESSION": {"--session", "s", 64}, "HCP_PROJECT": {"--project", "p", 64},
+		"HCP_WORKSPACE": {"--workspace", ".", 64}, "HCP_HOME": {"--home", "store", 64},
+	} {
+		run := func(args ...string) (int, string) {
+			env, out, _ := terminalFree(t, args...)
+			values := map[string]string{"HCP_HOME": env.Dir + "/store", "HCP_PRINCIPAL": "human:ada"}
+			values[name] = ""
+			env.Getenv = func(n string) string { return values[n] }
+			env.Lookup = func(n string) (string, bool) { v, set := values[n]; return v, set }
+			return Main(context.Background(), env), out.String()
+		}
+		if exit, out := run("activate", "echo", "--json"); exit != want.exit || !strings.Contains(out, name) {
+			t.Errorf("%s: exit %d, %s", name, exit, out)
+		}
+		if exit, out := run("list", "--json", want.flag, want.value); exit != 0 {
+			t.Errorf("%s with %s: exit %d, %s", name, want.flag, exit, out)
+		}
+	}
+}
