@@ -41,7 +41,7 @@ func (l *Lifecycle) Lint(dirs []string) LintView {
 
 // notReadable is pack.unreadable for a source that can't be opened at all.
 func notReadable(dir string, err error) protocol.Issue {
-	i := protocol.NewIssue("pack.unreadable", ".", fmt.Sprintf("%s cannot be read as a pack: %s.", dir, plainReason(err)))
+	i := protocol.NewIssue("pack.unreadable", ".", fmt.Sprintf("%s cannot be read as a pack: %s.", dir, sentenceEnd(plainReason(err))))
 	i.Dir = dir
 	return i
 }
