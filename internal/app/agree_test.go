@@ -167,7 +167,7 @@ func (w *world) grant() grant.Grant {
 	g := grant.Grant{
 		Principal: pick("*", "human:*", "agent:*", "agent:a", "service:x")[0], Effect: pick(grant.Allow, grant.Allow, grant.Deny)[0],
 		Capabilities: []protocol.Capability{[]protocol.Capability{protocol.VerbExecRead, protocol.VerbExecWrite}[w.r.IntN(2)]},
-		Packs:        pick("*", "own", "a*", "both"), Verbs: pick("*", "read", "w*"), Planes: pick("runtime", "control"), Projects: pick("*", "p", "q"),
+		Packs:        pick("*", "own", "a*", "both"), Verbs: pick("*", "read", "w*"), Planes: pick("runtime", "control"), Projects: pick("*", "p"), // the session has p: which project is no part of availability
 		Expires: pick("", "", "2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z")[0],
 	}
 	if g.Effect == grant.Deny {
