@@ -7,18 +7,15 @@ import (
 	"path"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/yamldoc"
 )
 
-// What is read of an OpenAPI document; how deep YAML may nest stands against documents that cost hours.
+// What is read of an OpenAPI document.
 const (
 	maxDocument = 64 << 20
 	maxYAML     = 1 << 20
-	maxNesting  = 1000
 )
 
 // methods are the members of a path that are operations.
@@ -101,84 +98,24 @@ func supported(version string) bool {
 }
 
 // operationsOfYAML walks the syntax tree: no alias is expanded, so no document grows while it is read.
-func operationsOfYAML(src []byte) (ids map[string]bool, err error) {
+func operationsOfYAML(src []byte) (map[string]bool, error) {
 	if len(src) > maxYAML {
 		return nil, fmt.Errorf("is YAML of more than %d bytes; give it as JSON", maxYAML)
 	}
-	if tooDeep(string(src)) {
-		return nil, fmt.Errorf("nests deeper than %d", maxNesting)
+	root, err := yamldoc.Parse(src, maxYAML)
+	if err != nil {
+		return nil, err
 	}
-	// Lint answers whatever it is given (§14.2); the library is not known to.
-	defer func() {
-		if recover() != nil {
-			ids, err = nil, errors.New("is not YAML that can be read")
-		}
-	}()
-	file, fault := parser.ParseBytes(src, 0)
-	if fault != nil || len(file.Docs) != 1 {
-		return nil, errors.New("is not one YAML document")
-	}
-	root := file.Docs[0].Body
-	if version, ok := scalar(member(root, "openapi")); !ok || !supported(version) {
+	if version, ok := yamldoc.Scalar(yamldoc.Member(root, "openapi")); !ok || !supported(version) {
 		return nil, errNoOpenAPI
 	}
-	ids = map[string]bool{}
-	for _, p := range pairs(member(root, "paths")) {
+	ids := map[string]bool{}
+	for _, p := range yamldoc.Pairs(yamldoc.Member(root, "paths")) {
 		for _, method := range methods {
-			if id, ok := scalar(member(member(p.Value, method), "operationId")); ok {
+			if id, ok := yamldoc.Scalar(yamldoc.Member(yamldoc.Member(p.Value, method), "operationId")); ok {
 				ids[id] = true
 			}
 		}
 	}
 	return ids, nil
-}
-
-// tooDeep bounds what makes the parser slow: brackets within brackets, and sequences begun on one line.
-func tooDeep(src string) bool {
-	depth := 0
-	for line := range strings.Lines(src) {
-		if strings.Count(line, "- ")+strings.Count(line, "? ") > maxNesting {
-			return true
-		}
-		depth += strings.Count(line, "[") + strings.Count(line, "{")
-		if depth > maxNesting {
-			return true
-		}
-		depth = max(depth-strings.Count(line, "]")-strings.Count(line, "}"), 0)
-	}
-	return false
-}
-
-func pairs(n ast.Node) []*ast.MappingValueNode {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		return m.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{m}
-	case *ast.AnchorNode:
-		return pairs(m.Value)
-	}
-	return nil
-}
-
-func member(n ast.Node, key string) ast.Node {
-	for _, p := range pairs(n) {
-		if name, ok := scalar(p.Key); ok && name == key {
-			return p.Value
-		}
-	}
-	return nil
-}
-
-// scalar is the text of a string; a version written as a number (3.1) is read as one too.
-func scalar(n ast.Node) (string, bool) {
-	switch s := n.(type) {
-	case *ast.StringNode:
-		return s.Value, true
-	case *ast.LiteralNode:
-		return s.Value.Value, true
-	case *ast.FloatNode:
-		return s.GetToken().Value, true
-	}
-	return "", false
 }

@@ -18,9 +18,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-
 	"hcpx/internal/protocol"
+	"hcpx/internal/yamldoc"
 )
 
 // File is the skill's name in a pack.
@@ -28,6 +27,9 @@ const File = "HARNESS.md"
 
 // MaxLead is the most code points that a lead may have (§5.1).
 const MaxLead = 300
+
+// maxFront is the most bytes of front matter that are read.
+const maxFront = 8 << 10
 
 // Skill is HARNESS.md as read.
 type Skill struct {
@@ -95,15 +97,26 @@ func frontMatter(src string) (front string, body int) {
 
 // decode reads name and description; other members are the author's own.
 func (s *Skill) decode(front string) []finding {
-	var fields struct {
-		Name        string `yaml:"name"`
-		Description string `yaml:"description"`
+	root, err := yamldoc.Parse([]byte(front), maxFront)
+	if err != nil {
+		return []finding{{code: "skill.lead", message: "The front matter " + err.Error() + "."}}
 	}
-	if err := yaml.Unmarshal([]byte(front), &fields); err != nil {
+	var name, description bool
+	s.Name, name = frontText(root, "name")
+	s.Description, description = frontText(root, "description")
+	if !name || !description || root != nil && !yamldoc.Mapping(root) {
 		return []finding{{code: "skill.lead", message: "The front matter is not YAML with a text as name and description."}}
 	}
-	s.Name, s.Description = fields.Name, fields.Description
 	return nil
+}
+
+// frontText is a text of the front matter; one that is absent or empty is "".
+func frontText(root yamldoc.Node, key string) (string, bool) {
+	n := yamldoc.Member(root, key)
+	if yamldoc.Null(n) {
+		return "", true
+	}
+	return yamldoc.Scalar(n)
 }
 
 // lead finds the H1 and the first paragraph below it, before any other heading (§5.1).

@@ -247,3 +247,29 @@ func Test_5_2_UntaughtCommand(t *testing.T) {
 		}
 	}
 }
+
+// A bomb of aliases and a staircase of sequences are findings; before, lint did not come back from them.
+func Test_14_2_FrontMatterIsBounded(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 12; i++ {
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
+	}
+	for name, front := range map[string]string{
+		"aliases":   bomb + "name: *a11\n",
+		"staircase": "x: " + strings.Repeat("- ", 1<<20) + "1\n",
+		"large":     "x: " + strings.Repeat("y", 9<<10) + "\n",
+		"a list":    "- name\n",
+		"no text":   "name: [x]\n",
+	} {
+		_, issues := Parse([]byte("---\n" + front + "---\n# Notes\n\nKeep notes.\n"))
+		if len(issues) != 1 || issues[0].Code != "skill.lead" || issues[0].Line != 1 {
+			t.Errorf("%s: %v", name, issues)
+		}
+	}
+	for front, want := range map[string]string{"": "", "name:\n": "", "name: 3\n": "3", "name: &n notes\nx: *n\n": "notes", "name: >\n  two\n  words\n": "two words\n", "# only a remark\n": ""} {
+		s, issues := Parse([]byte("---\n" + front + "---\n# Notes\n\nKeep notes.\n"))
+		if len(issues) != 0 || s.Name != want {
+			t.Errorf("%q: name %q, %v", front, s.Name, issues)
+		}
+	}
+}
