@@ -91,7 +91,7 @@ func Open(o Options) (*App, *protocol.Error) {
 
 // unusable says what is wrong in the settings: a value that is not understood might be the one that forbids.
 func unusable(err error) *protocol.Error {
-	e := protocol.Fail(protocol.InternalError, "The settings cannot be used: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".").
+	e := protocol.Fail(protocol.InternalError, "The settings cannot be used: "+protocol.Clause(strings.ReplaceAll(err.Error(), "\n", "; "))+".").
 		WithHint("hcpx config show")
 	var all *settings.Error
 	if errors.As(err, &all) {

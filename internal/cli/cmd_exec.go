@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,18 +109,25 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 	if len(o.Words) > 0 {
 		args, bad = buildArgs(o.Words, a.ArgsSchema(o.Pack, o.Verb))
 	}
-	refuse := func(why *protocol.Error) error { return d.answer(a.Refuse(ctx, s, o.envelope(args), why)) }
+	told := func(r protocol.Result) protocol.Result {
+		if r = o.named(r); !d.json() {
+			r = typed(r, args)
+		}
+		return r
+	}
+	answer := func(r protocol.Result) error { return d.answer(told(r)) }
+	refuse := func(why *protocol.Error) error { return answer(a.Refuse(ctx, s, o.envelope(args), why)) }
 	switch {
 	case err != nil:
 		return refuse(stepped(err))
 	case len(bad) > 0:
 		return refuse(unsayable(o, bad))
 	case o.Plan:
-		return d.answerPlan(x.Plan(ctx, s, o.envelope(args)))
+		return d.answerPlan(told(x.Plan(ctx, s, o.envelope(args))))
 	case !o.Confirm && o.Approval == "" && d.mayAsk(s):
 		plan := x.Plan(ctx, s, o.envelope(args))
 		if !plan.OK {
-			return d.answer(plan) // exec would refuse alike, whatever the person says
+			return answer(plan) // exec would refuse alike, whatever the person says
 		}
 		yes, refusal := d.askFirst(plan)
 		if refusal != nil {
@@ -126,7 +135,38 @@ func runExec(ctx context.Context, d *deps, o execOptions) error {
 		}
 		o.Confirm = yes
 	}
-	return d.answer(x.Exec(ctx, s, o.envelope(args)))
+	return answer(x.Exec(ctx, s, o.envelope(args)))
+}
+
+// named says which command was named where the envelope that was made of the words could not be read (§6.2).
+func (o execOptions) named(r protocol.Result) protocol.Result {
+	if !r.OK {
+		r.PackID, r.VerbKey = orWord(r.PackID, o.Pack), orWord(r.VerbKey, o.Verb)
+	}
+	return r
+}
+
+// typed says a refusal in the words of the command line: what was typed where a word has not the form of its type.
+// It is for a person's eye; JSON is the same for every face (§6.6).
+func typed(r protocol.Result, args *jsondoc.Node) protocol.Result {
+	if r.OK {
+		return r
+	}
+	e := *r.Error
+	bad := slices.Clone(decode[[]protocol.Violation](e.Details["violations"]))
+	for i, v := range bad {
+		wanted, untyped := strings.CutPrefix(v.Message, "The value is a string, not ")
+		if word := args.Lookup(v.Pointer); untyped && word != nil {
+			bad[i].Message = fmt.Sprintf("%q is not %s", clip(word.Text), wanted)
+			e.Message = strings.Replace(e.Message, v.Message, bad[i].Message, 1)
+		}
+	}
+	if e.Code == protocol.InvalidArgs && len(bad) > 0 {
+		e.Details = maps.Clone(e.Details)
+		e.Details["violations"] = bad
+	}
+	r.Error = &e
+	return r
 }
 
 // envelope is the request as every face sends it (§6.6).

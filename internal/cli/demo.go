@@ -94,7 +94,7 @@ func runDemo(ctx context.Context, d *deps, _ demoOptions) (err error) {
 func showDemoStep(p *page, n int, s demoDone) {
 	p.head(fmt.Sprintf("%d. %s", n, s.Title))
 	p.raw(p.paint(faint, clean(s.Principal)+" $ ") + clean(s.Command) + "\n")
-	p.raw(indented(s.Answer) + "\n")
+	p.given(indented(s.Answer) + "\n")
 	if s.Expected {
 		p.styled(good, "as expected, exit %d", s.Exit)
 	} else {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"hcpx/internal/protocol"
 )
 
@@ -33,7 +35,7 @@ func usage(command, format string, args ...any) error {
 
 // broken is a fault of this process itself, such as a stream that takes no bytes.
 func broken(doing string, err error) error {
-	return protocol.Fail(protocol.InternalError, fmt.Sprintf("Could not %s: %v.", doing, err))
+	return protocol.Fail(protocol.InternalError, fmt.Sprintf("Could not %s: %s.", doing, protocol.Clause(err.Error())))
 }
 
 // lift turns the typed answer of a room into a Go error without making a typed nil.
@@ -89,6 +91,16 @@ func (d *deps) explain(p *page, e *protocol.Error) {
 	if e.Hint != "" {
 		p.raw(p.paint(faint, "hint: ") + clean(e.Hint) + "\n")
 	}
+}
+
+// flagSentence says what is wrong with a flag; what a library of Go says of a value is not for a person.
+func flagSentence(err error) string {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return sentence(err.Error())
+	}
+	takes := map[string]string{"bool": "true or false", "int": "a whole number", "uint64": "a whole number", "duration": "a time as 90s or 5m"}
+	return fmt.Sprintf("--%s takes %s, not %q.", bad.GetFlag().Name, orWord(takes[bad.GetFlag().Value.Type()], "another form of value"), clip(clean(bad.GetValue())))
 }
 
 // sentence makes a message of a library look like one of ours.

@@ -83,7 +83,7 @@ func newRoot(d *deps) *cobra.Command {
 		}
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(commandPath(c), "%s", sentence(err.Error()))
+		return usage(commandPath(c), "%s", flagSentence(err))
 	})
 	d.flags.register(root.PersistentFlags())
 	root.InitDefaultHelpFlag() // known before the words are searched, so that --help takes no value

@@ -35,6 +35,9 @@ func (d *deps) writeJSON(v any) error {
 }
 
 func (d *deps) write(line []byte) error {
+	if d.env.OutTTY {
+		line = []byte(tame(string(line)))
+	}
 	if _, err := d.env.Out.Write(line); err != nil {
 		return broken("write the answer", err)
 	}
@@ -45,7 +48,7 @@ func (d *deps) outPage() *page { return d.page(d.env.Out, d.env.OutTTY) }
 func (d *deps) errPage() *page { return d.page(d.env.Err, d.env.ErrTTY) }
 
 func (d *deps) page(w io.Writer, tty bool) *page {
-	return &page{out: w, color: d.colored(tty), quiet: d.flags.Quiet}
+	return &page{out: w, color: d.colored(tty), quiet: d.flags.Quiet, tty: tty}
 }
 
 // colored says whether a stream gets colour: --color, else a terminal without NO_COLOR.
@@ -102,7 +105,11 @@ func explainDetails(p *page, e *protocol.Error) {
 		showReport(p, report)
 	}
 	if tail, ok := e.Details["stderr_tail"].(string); ok && tail != "" {
-		p.raw(p.paint(faint, "the command's last words:") + "\n" + terminated(tail))
+		p.raw(p.paint(faint, "the command's last words:") + "\n")
+		p.given(terminated(tail))
+	}
+	if inner := decode[*protocol.Error](e.Details["error"]); inner != nil { // the failing step's own
+		explainDetails(p, inner)
 	}
 }
 

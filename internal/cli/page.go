@@ -13,6 +13,7 @@ type page struct {
 	out   io.Writer
 	color bool
 	quiet bool // leaves the next command out
+	tty   bool
 	err   error
 }
 
@@ -50,7 +51,15 @@ func (p *page) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// raw writes text as it is: only for what a run gave.
+// given writes what a run or a pack gave: a pipe gets it as it is, a terminal with its control characters shown.
+func (p *page) given(text string) {
+	if p.tty {
+		text = tame(text)
+	}
+	p.raw(text)
+}
+
+// raw writes text as it is: what this program made, or cleaned.
 func (p *page) raw(text string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.out, text)
@@ -134,13 +143,21 @@ func (p *page) facts(pairs ...[2]string) {
 
 // clean escapes control characters and those that turn the direction of text, so that nothing from
 // outside can move the cursor, hide a word or forge a line.
-func clean(s string) string {
+func clean(s string) string { return escape(s, "") }
+
+// tame is clean for text of several lines. What it escapes in JSON is valid JSON still.
+func tame(s string) string { return escape(strings.ReplaceAll(s, "\r\n", "\n"), "\n\t") }
+
+// escape writes every unsafe character that is not kept as an escape.
+func escape(s, keep string) string {
 	if !strings.ContainsFunc(s, unsafeRune) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
+		case strings.ContainsRune(keep, r):
+			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\t':

@@ -49,11 +49,11 @@ func showValue(p *page, raw json.RawMessage) {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
 		if s != "" {
-			p.raw(terminated(s))
+			p.given(terminated(s))
 		}
 		return
 	}
-	p.raw(indented(raw) + "\n")
+	p.given(indented(raw) + "\n")
 }
 
 // planView is what a plan says (§15.1), as far as a page shows it.

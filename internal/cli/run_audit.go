@@ -24,7 +24,7 @@ func (d *deps) auditConfig() (audit.Config, error) {
 
 // unreadable is an audit that cannot be read at all.
 func unreadable(err error) error {
-	return protocol.Fail(protocol.AuditBroken, fmt.Sprintf("The audit cannot be read: %v.", err)).WithHint("hcpx audit verify")
+	return protocol.Fail(protocol.AuditBroken, fmt.Sprintf("The audit cannot be read: %s.", protocol.Clause(err.Error()))).WithHint("hcpx audit verify")
 }
 
 func runAuditTail(_ context.Context, d *deps, o tailOptions) error {

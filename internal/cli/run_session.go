@@ -133,5 +133,5 @@ func runWhoami(_ context.Context, d *deps, _ whoamiOptions) error {
 func runSkill(_ context.Context, d *deps, o packOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.SkillView, *protocol.Error) {
 		return l.Skill(s, o.ID)
-	}, func(p *page, v lifecycle.SkillView) { p.raw(terminated(v.Skill)) })
+	}, func(p *page, v lifecycle.SkillView) { p.given(terminated(v.Skill)) })
 }

@@ -93,7 +93,7 @@ func (j *judged) Allow(s protocol.Session, programs []string) *protocol.Error {
 func (j *judged) Grant(s protocol.Session, form []byte) *protocol.Error {
 	var g grant.Grant
 	if err := json.Unmarshal(form, &g); err != nil {
-		return protocol.Fail(protocol.UsageError, "The grant is not in the form of §9.6: "+err.Error()+".")
+		return protocol.Fail(protocol.UsageError, "The grant is not in the form of §9.6: "+protocol.Clause(err.Error())+".")
 	}
 	_, err := j.life.Grant(s, g)
 	return err

@@ -103,7 +103,7 @@ func (b *builder) word(w string) {
 	path, shape := b.schema.locate(key)
 	f := b.place(path)
 	if f == nil {
-		b.refuse(jsondoc.Pointer(path...), "%s is given both as a value and with members", clip(key))
+		b.refuse(jsondoc.Pointer(path...), "%q is given both as a value and with members", clip(key))
 		return
 	}
 	if literal {
@@ -118,7 +118,7 @@ func (b *builder) word(w string) {
 func (b *builder) json(f *field, path []string, text string) {
 	node, faults := jsondoc.Parse([]byte(text), jsondoc.Limits{})
 	if len(faults) > 0 {
-		b.refuse(jsondoc.Pointer(path...), "the text behind := is not one JSON value: %s", strings.TrimSuffix(faults[0].Message, "."))
+		b.refuse(jsondoc.Pointer(path...), "The text behind := is not one JSON value: %s", strings.TrimSuffix(faults[0].Message, "."))
 		node = jsondoc.NullNode()
 	}
 	f.add(node, true)
@@ -151,7 +151,7 @@ func (b *builder) place(path []string) *field {
 }
 
 func (b *builder) refuse(pointer, format string, args ...any) {
-	b.bad = append(b.bad, protocol.Violation{Pointer: pointer, Message: sentence(fmt.Sprintf(format, args...))})
+	b.bad = append(b.bad, protocol.Violation{Pointer: pointer, Message: stopped(fmt.Sprintf(format, args...))})
 }
 
 // clip keeps a message readable when a word is long.

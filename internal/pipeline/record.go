@@ -81,7 +81,7 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 func (r *run) durable() bool { return r.verb != nil && r.verb.Entry.Operation == protocol.Write }
 
 func (r *run) unrecorded(fault error, what string, step int) *protocol.Error {
-	e := protocol.Fail(protocol.InternalError, fmt.Sprintf("The command was %s, and the audit cannot be written: %v.", what, fault)).WithHint("hcpx doctor")
+	e := protocol.Fail(protocol.InternalError, fmt.Sprintf("The command was %s, and the audit cannot be written: %s.", what, protocol.Clause(fault.Error()))).WithHint("hcpx doctor")
 	e.Step = step
 	return e
 }

@@ -24,8 +24,8 @@ func (r *run) findPack() *protocol.Error {
 func stateFault(err error) *protocol.Error {
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
-		return protocol.Fail(protocol.StateDamaged, fmt.Sprintf("The state file %s is damaged at %d:%d: %s.", damaged.Path, damaged.Line, damaged.Column, damaged.Reason)).
+		return protocol.Fail(protocol.StateDamaged, fmt.Sprintf("The state file %s is damaged at %d:%d: %s.", damaged.Path, damaged.Line, damaged.Column, protocol.Clause(damaged.Reason))).
 			WithHint("hcpx repair")
 	}
-	return protocol.Fail(protocol.InternalError, fmt.Sprintf("The state cannot be read: %v.", err)).WithHint("hcpx doctor")
+	return protocol.Fail(protocol.InternalError, fmt.Sprintf("The state cannot be read: %s.", protocol.Clause(err.Error()))).WithHint("hcpx doctor")
 }

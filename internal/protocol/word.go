@@ -2,6 +2,9 @@ package protocol
 
 import "strings"
 
+// Clause takes the full stop off a text that becomes part of a sentence.
+func Clause(s string) string { return strings.TrimRight(s, ". \n") }
+
 // Word writes s as one word of a command line, so that a hint can be typed as it stands: quoted when a
 // shell would read it otherwise.
 func Word(s string) string {

@@ -33,14 +33,14 @@ func (c *command) Run(ctx context.Context, run *adapter.Run) (*adapter.Output, *
 	if c.output == nil {
 		v, err := jsondoc.FromAny(s.steps)
 		if err != nil {
-			return out, s.failed(&step{}, fault("The results of the steps are no JSON: "+err.Error()+"."))
+			return out, s.failed(&step{}, fault("The results of the steps are no JSON: "+protocol.Clause(err.Error())+"."))
 		}
 		out.Value = v
 		return out, nil
 	}
 	v, err := c.output.run(ctx, s.input, s.bounds)
 	if err != nil {
-		return out, s.broken(ctx, &step{}, fault(fmt.Sprintf("The expression of output failed: %s.", err)))
+		return out, s.broken(ctx, &step{}, fault(fmt.Sprintf("The expression of output failed: %s.", protocol.Clause(err.Error()))))
 	}
 	out.Value = v
 	return out, nil
@@ -55,7 +55,7 @@ func (s *state) step(ctx context.Context, st *step) *protocol.Error {
 	if st.when != nil {
 		v, err := st.when.run(ctx, s.input, s.bounds)
 		if err != nil {
-			return s.broken(ctx, st, fault(fmt.Sprintf("The expression of when failed: %s.", err)))
+			return s.broken(ctx, st, fault(fmt.Sprintf("The expression of when failed: %s.", protocol.Clause(err.Error()))))
 		}
 		done.Skipped = v.Kind == jsondoc.Null || (v.Kind == jsondoc.Bool && v.Text == "false")
 	}
@@ -78,7 +78,7 @@ func (s *state) value(ctx context.Context, st *step) (any, *protocol.Error) {
 	}
 	v, err := st.value.run(ctx, s.input, s.bounds)
 	if err != nil {
-		return nil, fault(fmt.Sprintf("The expression of value failed: %s.", err))
+		return nil, fault(fmt.Sprintf("The expression of value failed: %s.", protocol.Clause(err.Error())))
 	}
 	return v.Any(), nil
 }
@@ -89,7 +89,7 @@ func (s *state) call(ctx context.Context, st *step) (any, *protocol.Error) {
 	if st.args != nil {
 		v, err := st.args.run(ctx, s.input, s.bounds)
 		if err != nil {
-			return nil, fault(fmt.Sprintf("The expression of args failed: %s.", err))
+			return nil, fault(fmt.Sprintf("The expression of args failed: %s.", protocol.Clause(err.Error())))
 		}
 		if v.Kind != jsondoc.Object {
 			return nil, fault("The expression of args gives no object.")
