@@ -3,7 +3,7 @@
 # start nothing, read nothing and change no answer.
 #
 # On stdout comes the configuration; in the file HCP_FACTS one line for each thing that the caller has to know:
-# "note TEXT", "refuse TEXT", "worktree PATH" and "hooks PATH".
+# "note TEXT", "refuse TEXT", "worktree PATH", "hooks PATH" and "unignored PATH".
 
 BEGIN {
 	facts = ENVIRON["HCP_FACTS"]
@@ -59,13 +59,13 @@ function entry(name, value) {
 		personal = (value == "personal")
 		ignored = (value == "worktree" && !worktrees)
 		closed = 0
-	} else if (ignored) return
+	} else if (ignored || (name !~ /^@/ && name !~ /[.]/)) return
 	else if (name == "@closed") closed = 1
 	else if (name ~ /^include(if\..*)?\.path$/) included(name, value)
 	else if (name == "core.worktree" || name == "core.bare") place(name, value)
 	else if (name == "core.hookspath") tell("hooks " value)
-	else if (name == "core.excludesfile") file(name, value, "Files that it would ignore are shown as new.")
-	else if (name == "core.attributesfile") file(name, value, "What it says about files isn't applied.")
+	else if (name == "core.excludesfile") file(name, "core.excludesFile", value)
+	else if (name == "core.attributesfile") file(name, "core.attributesFile", value)
 	else if (name == "extensions.worktreeconfig") worktrees = truth(value)
 	else if (name == "commit.gpgsign") signs = commits && truth(value)
 	else if (name ~ /^filter\..*\.(clean|smudge|process)$/) filter(name)
@@ -119,10 +119,14 @@ function readable(path,    line, got) {
 }
 
 # file keeps a setting that names a file when git can read it: one that it can't read ends every command.
-function file(name, value, loss) {
+function file(name, called, value) {
 	if (value == "") return
-	if (readable(expand(value))) write(name, value)
-	else tell("note " name " names " value ", which is out of reach here. " loss)
+	if (readable(expand(value))) {
+		write(name, value)
+		return
+	}
+	tell("note " called " names " value ", which is out of reach here. What it says about files isn't applied.")
+	if (called == "core.excludesFile") tell("unignored " value)
 }
 
 # included tells of a file that git would have read here and didn't. A condition on the home directory can't be

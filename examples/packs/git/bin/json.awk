@@ -178,12 +178,14 @@ function person(i) {
 
 function branch(t) {
 	values[++nvalues] = t
+	spoiled = spoiled || lossy
 	if (nvalues < 6) return
 	nvalues = 0
 	sub(/^\\n/, "", values[1])
 	item("{\"name\":" quote(values[1]) ",\"commit\":" quote(values[2]) ",\"current\":" \
 		((values[3] == "*") ? "true" : "false") ",\"upstream\":" orNull(values[4]) ",\"time\":" quote(values[5]) \
-		",\"subject\":" quote(values[6]) "}")
+		",\"subject\":" quote(values[6]) (spoiled ? ",\"lossy\":true" : "") "}")
+	spoiled = 0
 }
 
 # words cuts n words off the start of t; rest is what follows, cut is the length of what was cut.

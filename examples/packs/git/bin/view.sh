@@ -16,7 +16,7 @@ sentence() {
     for mark in 'fatal: ' 'error: ' 'warning: ' '	'; do line=${line#"$mark"}; done
     said="$said${said:+ }$line"
   done <"$1"
-  plainly "$said"
+  plainly "${said:-git stopped without a word.}"
 }
 
 # plainly takes the mark of a literal path out of git's message.
@@ -118,11 +118,12 @@ make_view() {
   : >"$own/facts"
   od -An -v -tu1 "$own"/list.* | HCP_FACTS=$own/facts HCP_COMMAND=$command HCP_WRITES=$writes HCP_LINKED=$linked \
     awk -f "$here/config.awk" >"$own/view/config"
-  hooks_path=$common/hooks
+  hooks_path=$common/hooks unignored=''
   while IFS= read -r line; do
     case $line in
       'note '*) note "${line#note }" ;;
       'refuse '*) fail "${line#refuse }" ;;
+      'unignored '*) unignored=${line#unignored } ;;
       'hooks '*) hooks_path=${line#hooks } ;;
       'worktree '*) same_worktree "${line#worktree }" ;;
     esac
