@@ -7,7 +7,6 @@ import (
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/manifest"
-	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -120,7 +119,7 @@ func (a available) command(l *gate.Loaded, c *manifest.Command) (out CommandAvai
 	e := l.Policy.Verb(c.Key)
 	if e != nil {
 		out.Operation, out.Land, out.Confirm = e.Operation, e.Land, e.Confirm
-		out.Needs = needsOfLand(e)
+		out.Needs = a.Gate.Needs(l, c.Key)
 	}
 	if w := l.Manifest.Wrap; w != nil && l.ID != gate.Bootstrap {
 		out.Native = w.Isolation == "native-local"
@@ -133,16 +132,6 @@ func (a available) command(l *gate.Loaded, c *manifest.Command) (out CommandAvai
 	}
 	out.Reason = first.Code
 	return out, broken
-}
-
-func needsOfLand(e *policy.Entry) []string {
-	switch e.Land {
-	case protocol.Brain:
-		return []string{"project"}
-	case protocol.Local:
-		return []string{"workspace"}
-	}
-	return []string{}
 }
 
 // refusal is the first code with which exec would refuse (§11.2): steps 2, 3, 4, the connected check of

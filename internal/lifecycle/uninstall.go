@@ -21,7 +21,7 @@ type UninstallOptions struct {
 // (HCP-11.1-5). A pack that is not installed is no error. What the operator allowed to this pack alone
 // goes with it, so that no later pack of the same id inherits it.
 func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions) (UninstallView, *protocol.Error) {
-	view := UninstallView{PackID: id, Sessions: []string{}}
+	view := UninstallView{PackID: id, Sessions: []string{}, Callers: []string{}}
 	st, err := l.state()
 	if err != nil {
 		return view, err
@@ -36,8 +36,15 @@ func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions)
 	if err := l.othersAgree(s, view, o); err != nil {
 		return view, err
 	}
+	callers, err := l.callersOf(id)
+	if err != nil {
+		return view, err
+	}
 	if err := l.dropFromState(s, id, o, &view); err != nil {
 		return view, err
+	}
+	if view.Changed {
+		view.Callers = callers
 	}
 	if err := l.removeFiles(s, id, o, &view); err != nil {
 		return view, err
@@ -45,17 +52,43 @@ func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions)
 	return view, nil
 }
 
-// othersAgree asks when sessions of others would lose the pack.
+// othersAgree asks when sessions of others would lose the pack. Where nobody can be asked they lose the
+// pack, which comes back by another install, but never their data.
 func (l *Lifecycle) othersAgree(s protocol.Session, view UninstallView, o UninstallOptions) *protocol.Error {
 	others := slices.DeleteFunc(slices.Clone(view.Sessions), func(id string) bool { return id == s.ID })
-	if len(others) == 0 || o.Force || o.Ask == nil || !s.Principal.Human() {
+	if len(others) == 0 || o.Force {
 		return nil
+	}
+	if o.Ask == nil || !s.Principal.Human() {
+		if !o.Purge {
+			return nil
+		}
+		return protocol.Fail(protocol.UsageError, "Nothing was removed: "+view.PackID+" is activated in "+strings.Join(others, ", ")+" too, and --purge takes its data from there; --force says that this is meant.").
+			With("sessions", others).WithHint("hcpx uninstall " + view.PackID + " --purge --force")
 	}
 	if o.Ask(Consent{Question: "uninstall", Packs: []ConsentPack{{PackID: view.PackID}}, Sessions: others}) {
 		return nil
 	}
 	return protocol.Fail(protocol.Canceled, "Nothing was removed: "+view.PackID+" is activated in "+strings.Join(others, ", ")+".").
 		WithHint("hcpx uninstall " + view.PackID + " --force")
+}
+
+// callersOf are the composites of other packs that call a command of this one; without it they do not run.
+func (l *Lifecycle) callersOf(id string) ([]string, *protocol.Error) {
+	callers := []string{}
+	ids, err := l.Store.Packs()
+	if err != nil {
+		return callers, storeFault(err, "The packs cannot be listed")
+	}
+	for _, other := range ids {
+		if other == id {
+			continue
+		}
+		if loaded, broken := l.Gate.Installed(other); broken == nil && l.Gate.Calls(loaded, id) {
+			callers = append(callers, other)
+		}
+	}
+	return callers, nil
 }
 
 // dropFromState takes the pack out of all sessions and lists. Its entry is the one of the whole command.

@@ -80,6 +80,7 @@ type UninstallView struct {
 	Changed  bool     `json:"changed"`
 	Sessions []string `json:"sessions"` // in which it was activated or connected
 	Purged   bool     `json:"purged"`   // its data were removed too
+	Callers  []string `json:"callers"`  // installed packs whose composites call it
 }
 
 // RollbackView answers rollback.
