@@ -66,6 +66,8 @@ type Run struct {
 	// Box is wrap's; nil else. What it gives holds no secret any more: the pipeline masks before anything
 	// parses it or cuts it to a tail (§8.4).
 	Box sandbox.Box
+	// Limits are those of the box, for the sentence that says which one ended the run.
+	Limits sandbox.Limits
 	// Sub runs one sub-call of a composite through the whole pipeline as the same Principal (§3.5).
 	Sub func(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result
 }

@@ -18,6 +18,7 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 	}
 	run := &adapter.Run{Call: r.call, Box: r.box, Sub: r.sub}
 	if r.world.Spec != nil {
+		run.Limits = r.world.Spec.Limits
 		return r.verb.Adapter.Run(r.ctx, run) // the sandbox keeps the limits
 	}
 	limit := r.verb.Command.Timeout
@@ -25,7 +26,7 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 	defer cancel()
 	out, err := r.verb.Adapter.Run(ctx, run)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return out, protocol.Fail(protocol.Timeout, fmt.Sprintf("%s/%s did not end within %s.", r.pack.ID, r.verb.Command.Key, limit)).With("error", err)
+		return out, protocol.Fail(protocol.Timeout, fmt.Sprintf("%s/%s did not end within %s, the timeout of the command.", r.pack.ID, r.verb.Command.Key, limit)).With("error", err)
 	}
 	return out, err
 }

@@ -70,7 +70,7 @@ func (r *run) result(out *adapter.Output) (json.RawMessage, *protocol.Error) {
 	}
 	text := raw(r.verb.Entry.RedactResult(out.Value))
 	if r.world.Spec == nil && len(text) > r.p.OutputCap {
-		return nil, protocol.Fail(protocol.OutputTooLarge, fmt.Sprintf("The result of %s/%s is larger than %d bytes.", r.pack.ID, r.verb.Command.Key, r.p.OutputCap))
+		return nil, protocol.Fail(protocol.OutputTooLarge, fmt.Sprintf("The result of %s/%s is larger than %d bytes (setting limits.output).", r.pack.ID, r.verb.Command.Key, r.p.OutputCap))
 	}
 	return text, nil
 }

@@ -9,24 +9,60 @@ import (
 	"hcpx/internal/sandbox"
 )
 
-// failure is why the run was no success; nil when it was.
-func (c *command) failure(o *sandbox.Outcome) *protocol.Error {
+// failure is why the run was no success; nil when it was. What a limit ended names the limit and where it is set
+// (§10.4).
+func (c *command) failure(o *sandbox.Outcome, l sandbox.Limits) *protocol.Error {
 	bin := c.block.Bin
 	switch {
 	case o.Canceled:
 		return ended(protocol.Canceled, fmt.Sprintf("The run of %s was cancelled, and everything it started was ended.", bin), o)
 	case o.TimedOut:
-		return ended(protocol.Timeout, fmt.Sprintf("%s did not end in its time, and everything it started was ended.", bin), o)
+		return ended(protocol.Timeout, fmt.Sprintf("%s did not end within %s, and everything it started was ended.", bin, c.wall(l)), o)
 	case o.Overflow:
-		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than a result may hold, and was ended.", bin), o)
+		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than %s (setting limits.output), and was ended.", bin, size(int64(l.Output))), o)
 	case o.Limit != "":
-		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by its limit of %s.", bin, o.Limit), o)
+		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by its limit of %s.", bin, bound(o.Limit, l)), o)
 	case o.Signal != "":
 		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by the signal %s.", bin, o.Signal), o)
 	case !slices.Contains(c.okExit, o.Exit):
 		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d.", bin, o.Exit), o)
 	}
 	return nil
+}
+
+// wall is the time that a run had, and who set it.
+func (c *command) wall(l sandbox.Limits) string {
+	switch {
+	case l.Wall == 0:
+		return "its time"
+	case l.Wall < c.timeout:
+		return l.Wall.String() + " (setting limits.wall_max)"
+	}
+	return l.Wall.String() + " (the command's timeout)"
+}
+
+// bound is a limit that the kernel keeps, with its setting.
+func bound(name string, l sandbox.Limits) string {
+	switch name {
+	case "cpu":
+		return "processor time, " + l.CPU.String() + " (setting limits.cpu)"
+	case "file_size":
+		return "the size of a file, " + size(int64(l.FileSize)) + " (setting limits.file_size)"
+	}
+	return name
+}
+
+// size is a number of bytes for a person: exact, in the largest unit that is.
+func size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n > 0 && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // ended makes the error of a run with the details of §6.3: exit code or signal (the other is null), limit,

@@ -18,6 +18,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
@@ -44,6 +45,7 @@ type command struct {
 	passThrough bool
 	output      string
 	okExit      []int
+	timeout     time.Duration // as declared
 }
 
 // Compile reads argv, stdin, output and ok_exit of the command (§3.3). A command whose args are no schema
@@ -58,7 +60,7 @@ func (a *Adapter) Compile(m *manifest.Manifest, cmd *manifest.Command) (adapter.
 		return nil, nil // manifest.args-schema
 	}
 	c := &compiler{schema: schema}
-	out := &command{block: m.Wrap}
+	out := &command{block: m.Wrap, timeout: cmd.Timeout}
 	if argv := cmd.Node.Get("argv"); argv == nil && m.Wrap.PassThrough {
 		out.passThrough = true
 		c.passThrough(at.Member(cmd.Node, "args"))
@@ -198,7 +200,7 @@ func (c *command) Run(ctx context.Context, run *adapter.Run) (*adapter.Output, *
 		return nil, err
 	}
 	out := &adapter.Output{Outcome: outcome}
-	if err := c.failure(outcome); err != nil {
+	if err := c.failure(outcome, run.Limits); err != nil {
 		return out, err
 	}
 	v, replaced, err := parse(c.output, outcome.Stdout)
