@@ -45,6 +45,9 @@ var ErrHead = errors.New("the audit head is missing or its signature is not vali
 // ErrCut: the newest segment is shorter than the head says.
 var ErrCut = errors.New("entries that the audit head covers are missing")
 
+// ErrLost: nothing is recorded, and something was done.
+var ErrLost = errors.New("the whole audit is missing, and the store was changed before")
+
 // message is what the signature of a head covers.
 func (h Head) message() []byte {
 	return fmt.Appendf(nil, "hcpx audit head 1\n%d\n%s\n%d\n%d\n%d\n%s\n", h.Seq, h.Hash, h.Segment, h.Size, h.Synced, h.Time)
@@ -169,6 +172,9 @@ func Look(cfg Config) error {
 	h, err := ReadHead(cfg)
 	switch {
 	case (errors.Is(err, ErrHead) || errors.Is(err, ErrNoKey)) && unwritten(cfg.Dir):
+		if cfg.lost() {
+			return ErrLost
+		}
 	case err != nil:
 		return err
 	default:

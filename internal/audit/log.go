@@ -22,7 +22,13 @@ type Config struct {
 	KeyPath      string           // ${XDG_CONFIG_HOME:-~/.config}/hcpx/audit.key
 	Now          func() time.Time // used by Append only
 	SegmentBytes int64            // a segment that would grow past this is followed by the next; 0 = 8 MiB
+	// Used says whether what the audit tells of was changed before, which it then has an entry of; nil says no.
+	Used func() bool
 }
+
+// lost says that an audit was here and is gone: no entry, where there must be one. An entry comes before its
+// change, so the change is asked about first.
+func (c Config) lost() bool { return c.Used != nil && c.Used() && unwritten(c.Dir) }
 
 // FileLog is the Log on disk. It opens and creates nothing before the first Append, and may be used by
 // several goroutines; other processes may append to the same files.
@@ -185,7 +191,7 @@ func (l *FileLog) check(text []byte) (sealed, error) {
 		return unseal(text, l.key)
 	}
 	segs, err := segments(l.cfg.Dir)
-	if err != nil || len(segs) > 0 {
+	if err != nil || len(segs) > 0 || l.cfg.lost() {
 		return sealed{}, errors.Join(err, ErrHead)
 	}
 	first := Head{Hash: zeroHash, Segment: 1, Time: l.now()}

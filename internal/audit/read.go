@@ -40,6 +40,9 @@ func decodeEntry(l line) (Entry, bool) {
 // Tail gives the last n entries, oldest first. It reads only the segments that hold them.
 func Tail(cfg Config, n int) ([]Entry, error) {
 	segs, err := segments(cfg.Dir)
+	if err == nil && len(segs) == 0 && cfg.lost() {
+		err = ErrLost
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +75,9 @@ func Tail(cfg Config, n int) ([]Entry, error) {
 // Find gives the entries of a run: its own and those of the runs that it started.
 func Find(cfg Config, id string) ([]Entry, error) {
 	segs, err := segments(cfg.Dir)
+	if err == nil && len(segs) == 0 && cfg.lost() {
+		err = ErrLost
+	}
 	if err != nil || id == "" {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package audit
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // edit rewrites the lines of a segment.
@@ -131,5 +134,44 @@ func Test_15_4_TamperingIsFoundAndStaysFound(t *testing.T) {
 				t.Errorf("found %v, %v", found, err)
 			}
 		})
+	}
+}
+
+// An audit that is gone as a whole looks like one that never was; what was done since tells them apart.
+func Test_15_4_AnAuditThatIsGoneIsMissed(t *testing.T) {
+	used := false
+	cfg := Config{Dir: filepath.Join(t.TempDir(), "audit"), KeyPath: filepath.Join(t.TempDir(), "audit.key"), Now: time.Now, Used: func() bool { return used }}
+	look := func(missing bool) {
+		t.Helper()
+		report, err := Verify(cfg)
+		if err != nil || report.OK == missing {
+			t.Errorf("verify: %+v %v", report, err)
+		}
+		_, tail := Tail(cfg, 1)
+		_, find := Find(cfg, "1")
+		for name, err := range map[string]error{"look": Look(cfg), "tail": tail, "find": find} {
+			if errors.Is(err, ErrLost) != missing {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	look(false)
+	add := func() {
+		t.Helper()
+		log := Open(cfg)
+		if err := errors.Join(log.Append(Entry{Kind: Change, ID: "1", Act: "install"}, true), log.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	used = true
+	look(false)
+	if err := os.RemoveAll(cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	look(true)
+	add() // what comes after does not hide it
+	if report, err := Verify(cfg); err != nil || len(report.Problems) != 1 || report.Problems[0].Kind != "break" {
+		t.Errorf("%+v %v", report, err)
 	}
 }

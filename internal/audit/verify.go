@@ -28,7 +28,7 @@ type Report struct {
 }
 
 // Problem is one thing that does not fit, with its place. Kind is malformed, changed, forged, removed,
-// reordered, tail-cut, segment-missing, head-missing, head-forged, key-missing, break, torn, unsigned,
+// reordered, tail-cut, segment-missing, audit-missing, head-missing, head-forged, key-missing, break, torn, unsigned,
 // adopted or outcome.
 type Problem struct {
 	Kind    string `json:"kind"`
@@ -65,6 +65,9 @@ func Verify(cfg Config) (Report, error) {
 	segs, err := v.snapshot(cfg)
 	if err != nil {
 		return Report{}, err
+	}
+	if len(segs) == 0 && len(v.Problems) == 0 && cfg.lost() {
+		v.problem("audit-missing", line{}, 0, "There is no entry, and the store was changed before: the whole audit is missing.")
 	}
 	expect := 1
 	for _, s := range segs {
