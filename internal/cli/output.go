@@ -101,6 +101,9 @@ func explainDetails(p *page, e *protocol.Error) {
 			showInstalled(p, one)
 		}
 	}
+	if c, ok := e.Details["consent"].(lifecycle.Consent); ok {
+		showConsent(p, c)
+	}
 	if report, ok := e.Details["report"].(audit.Report); ok {
 		showReport(p, report)
 	}

@@ -106,7 +106,11 @@ func runInstall(_ context.Context, d *deps, o installOptions) error {
 		var next []string
 		for _, one := range v.Packs {
 			showInstalled(p, one)
-			next = append(next, "hcpx activate "+one.PackID)
+			if one.Activated {
+				next = append(next, "hcpx availability "+one.PackID)
+			} else {
+				next = append(next, "hcpx activate "+one.PackID)
+			}
 		}
 		p.next(next...)
 	})

@@ -62,10 +62,21 @@ func (l *Lifecycle) Install(s protocol.Session, names []string, o InstallOptions
 		}
 	}
 	if first != nil && len(view.Packs) > 1 {
-		whole := *first
-		return view, whole.With("packs", view.Packs)
+		return view, notAll(first.Code, view.Packs)
 	}
 	return view, first
+}
+
+// notAll is the error of a call with several packs; what became of each stands with the pack.
+func notAll(code protocol.Code, packs []InstalledPack) *protocol.Error {
+	var left []string
+	for _, p := range packs {
+		if p.Error != nil {
+			left = append(left, p.PackID)
+		}
+	}
+	return protocol.Fail(code, fmt.Sprintf("%d of %d packs were not installed as asked: %s.", len(left), len(packs), strings.Join(left, ", "))).
+		With("packs", packs).WithHint("hcpx list")
 }
 
 // admitted is what can be told before a source is read: whether the caller may install anything at all,
@@ -189,6 +200,7 @@ func (in *installing) one(src *source) InstalledPack {
 		err = in.may(in.s, st, protocol.PackInstall, subject{"install", m.ID, planeOf(m)})
 	}
 	if err == nil {
+		out.Activated = st.IsActivated(in.s.ID, m.ID)
 		err = in.place(st, src, &out)
 	}
 	if err == nil {
@@ -225,9 +237,9 @@ func (in *installing) place(st *store.State, src *source, out *InstalledPack) *p
 	}
 	switch {
 	case old.Version != out.Version && semver.Compare("v"+old.Version, "v"+out.Version) > 0:
-		out.Note = "an older version than " + old.Version
+		out.say(fmt.Sprintf("This is an older version than %s, which hcpx rollback %s brings back.", old.Version, out.PackID))
 	case broken != nil:
-		out.Note = "the installed files had been changed"
+		out.say("The files that were installed had been changed.")
 	}
 	out.Previous = old.Version
 	return in.write(src, out, old.Version)

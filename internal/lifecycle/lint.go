@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/lint"
@@ -97,25 +95,27 @@ func lintFailed(issues []protocol.Issue, dirs ...string) *protocol.Error {
 		}
 	}
 	message := fmt.Sprintf("Nothing was installed: lint found %d errors.", count)
-	if first := slices.IndexFunc(issues, func(i protocol.Issue) bool { return i.Severity == protocol.SeverityError }); count == 1 && first >= 0 {
-		i := issues[first]
-		message = fmt.Sprintf("Nothing was installed: %s:%d:%d %s: %s", filepath.ToSlash(i.File), i.Line, i.Column, i.Code, i.Message)
+	if count == 1 {
+		message = "Nothing was installed: lint found an error."
 	}
 	return protocol.Fail(protocol.LintFailed, message).With("issues", issues).WithHint(lintHint(dirs))
 }
 
-// lintHint shows all issues again. What is no directory must be unpacked first.
-func lintHint(dirs []string) string {
-	hint := "hcpx lint"
-	for _, dir := range dirs {
-		if archiveKind(dir) == nil {
-			hint += " " + protocol.Word(dir)
+// lintHint shows all issues again. Lint reads directories; the source of an archive is elsewhere.
+func lintHint(sources []string) string {
+	lint, install := "hcpx lint", "once it is mended: hcpx install"
+	dirs := 0
+	for _, source := range sources {
+		install += " " + protocol.Word(source)
+		if archiveKind(source) == nil {
+			lint += " " + protocol.Word(source)
+			dirs++
 		}
 	}
-	if hint == "hcpx lint" {
-		return "hcpx lint --help"
+	if dirs == 0 {
+		return install
 	}
-	return hint
+	return lint
 }
 
 func sortedIssues(issues []protocol.Issue) []protocol.Issue {

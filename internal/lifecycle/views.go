@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"strings"
 	"time"
 
 	"hcpx/internal/grant"
@@ -27,20 +28,27 @@ type InstallView struct {
 
 // InstalledPack is what became of one source.
 type InstalledPack struct {
-	PackID   string           `json:"pack_id"`
-	Version  string           `json:"version"`
-	Previous string           `json:"previous_version,omitempty"` // the version it replaced
-	Digest   string           `json:"digest"`
-	Source   string           `json:"source"`
-	Changed  bool             `json:"changed"`
-	Note     string           `json:"note,omitempty"`
-	Network  []string         `json:"network"`            // none, full, or the hosts (§10.2)
-	Changes  []policy.Change  `json:"changes"`            // against the version it replaces (§13.3)
-	Loosened []string         `json:"loosened,omitempty"` // those of them that were accepted because they widen
-	Allowed  []string         `json:"allowed"`            // programs and paths that this call allowed
-	Needs    []Need           `json:"needs"`              // what is not allowed yet
-	Issues   []protocol.Issue `json:"issues"`             // warnings of lint
-	Error    *protocol.Error  `json:"error,omitempty"`    // why this one was not installed
+	PackID   string `json:"pack_id"`
+	Version  string `json:"version"`
+	Previous string `json:"previous_version,omitempty"` // the version it replaced
+	Digest   string `json:"digest"`
+	Source   string `json:"source"`
+	Changed  bool   `json:"changed"`
+	Note     string `json:"note,omitempty"` // whole sentences
+	// Activated says that this session has it activated already.
+	Activated bool             `json:"activated"`
+	Network   []string         `json:"network"`            // none, full, or the hosts (§10.2)
+	Changes   []policy.Change  `json:"changes"`            // against the version it replaces (§13.3)
+	Loosened  []string         `json:"loosened,omitempty"` // those of them that were accepted because they widen
+	Allowed   []string         `json:"allowed"`            // programs and paths that this call allowed
+	Needs     []Need           `json:"needs"`              // what is not allowed yet
+	Issues    []protocol.Issue `json:"issues"`             // warnings of lint
+	Error     *protocol.Error  `json:"error,omitempty"`    // why this one was not installed
+}
+
+// say adds a sentence to the note.
+func (p *InstalledPack) say(sentence string) {
+	p.Note = strings.TrimSpace(p.Note + " " + sentence)
 }
 
 // Need is something that the operator has not allowed to the pack yet, with the command that does.
