@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,6 +85,13 @@ func (l *Lifecycle) allowBins(r AllowRequest, view *AllowView) (func(*store.Stat
 			view.Notes = append(view.Notes, name+" runs whatever it is told: allowed for packs that use it, not as the program of a command. That takes --dangerous.")
 		}
 		view.Bins = append(view.Bins, bin)
+		if filepath.IsAbs(name) && !strings.HasSuffix(name, "/") {
+			bin.Name = filepath.Base(name) // the operator says which file the name means
+			view.Bins = append(view.Bins, bin)
+		}
+	}
+	if err := l.noteBins(view); err != nil {
+		return nil, err
 	}
 	return func(st *store.State) bool {
 		changed := false
@@ -92,6 +100,26 @@ func (l *Lifecycle) allowBins(r AllowRequest, view *AllowView) (func(*store.Stat
 		}
 		return changed
 	}, nil
+}
+
+// noteBins says which of the programs are scripts that can't run yet, and which names mean another file now.
+func (l *Lifecycle) noteBins(view *AllowView) *protocol.Error {
+	st, err := l.state()
+	if err != nil {
+		return err
+	}
+	bins := append(slices.Clone(view.Bins), st.Bins...)
+	for _, bin := range view.Bins {
+		if why, fix := l.scripted(bins, bin); why != "" {
+			view.Notes = append(view.Notes, why+", which is not allowed: "+fix)
+		}
+		for _, old := range st.Bins {
+			if old.Name == bin.Name && old.Path != bin.Path {
+				view.Notes = append(view.Notes, fmt.Sprintf("%s was %s until now.", bin.Name, old.Path))
+			}
+		}
+	}
+	return nil
 }
 
 // allowNative is the operator's half of §10.3; the manifest must say the other.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,9 +56,23 @@ func (h *health) identityStands() {
 func (h *health) programs() {
 	for _, b := range h.st.Bins {
 		if gate.Stands(&b) != nil {
-			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Word(b.Name))
+			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Word(h.spelled(b)))
+			continue
+		}
+		if why, fix := h.scripted(h.st.Bins, b); why != "" {
+			h.warn("program", b.Name, why+", which is not allowed.", fix)
 		}
 	}
+}
+
+// spelled is what allows an entry again: the path, where the operator gave one, for PATH may find another file.
+func (h *health) spelled(b protocol.AllowedBin) string {
+	for _, other := range h.st.Bins {
+		if other.Path == b.Path && filepath.IsAbs(other.Name) && filepath.Base(other.Name) == b.Name {
+			return other.Name
+		}
+	}
+	return b.Name
 }
 
 func dangerousFlag(b protocol.AllowedBin) string {

@@ -353,6 +353,7 @@ func (in *installing) allow(src *source, out *InstalledPack) *protocol.Error {
 			return err
 		}
 	}
+	in.scripts(st, m, out)
 	out.Needs = needsOf(st, m)
 	for i, n := range out.Needs {
 		out.Needs[i].Reason = refused[n.Name]

@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -129,7 +128,7 @@ func (b *block) scripts() {
 			return
 		}
 		seen[rel] = true
-		for _, needed := range interpreters(b.head(rel)) {
+		for _, needed := range adapter.Interpreters(b.head(rel)) {
 			if !b.names(needed) {
 				b.report(b.usesOrBin(), "wrap.uses", "./%s is a script for %s, which uses does not name.", rel, needed)
 			}
@@ -162,37 +161,7 @@ func (b *block) head(rel string) string {
 		return ""
 	}
 	defer f.Close()
-	buf := make([]byte, 256) // as much as Linux reads
-	n := 0
-	for n < len(buf) {
-		k, err := f.Read(buf[n:])
-		if n += k; err != nil || k == 0 {
-			break
-		}
-	}
-	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
-	return string(line)
-}
-
-// interpreters are the programs that a first line needs: #!/bin/sh one, #!/usr/bin/env X two.
-func interpreters(line string) []string {
-	rest, ok := strings.CutPrefix(line, "#!")
-	if !ok {
-		return nil
-	}
-	words := strings.Fields(rest)
-	if len(words) == 0 {
-		return nil
-	}
-	needed := words[:1:1]
-	if path.Base(words[0]) == "env" {
-		for _, w := range words[1:] {
-			if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
-				return append(needed, w)
-			}
-		}
-	}
-	return needed
+	return adapter.FirstLine(f)
 }
 
 // names says whether bin or uses let a program run: by its path, its name, or a directory around it.
