@@ -197,6 +197,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
 		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.box,
+		AgentEnvelope: a.settings.ConfirmAgent == "envelope",
 	}
 }
 

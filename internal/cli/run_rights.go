@@ -126,8 +126,8 @@ func runGrants(_ context.Context, d *deps, o grantsOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.GrantsView, *protocol.Error) {
 		return l.Grants(s)
 	}, func(p *page, v lifecycle.GrantsView) {
-		for _, g := range v.Grants {
-			p.line("%s", g.String())
+		for i, g := range v.Grants {
+			p.line("grant %d: %s", i+1, g.String())
 		}
 		p.next("hcpx grants --explain PRINCIPAL PACK VERB")
 	})
@@ -143,6 +143,7 @@ func showExplanation(p *page, v lifecycle.ExplainView) {
 	target := v.PackID + "/" + v.VerbKey
 	if v.Allowed {
 		p.raw(p.paint(good, "allowed: ") + clean(string(v.Principal)+" "+target) + "\n")
+		p.line("%s", confirmation(v))
 		return
 	}
 	p.raw(p.paint(bad, "refused: ") + clean(string(v.Principal)+" "+target) + "\n")
@@ -152,4 +153,15 @@ func showExplanation(p *page, v lifecycle.ExplainView) {
 			p.next(strings.TrimSpace(v.Error.Hint))
 		}
 	}
+}
+
+// confirmation says what step 6 will ask of whom step 4 lets past.
+func confirmation(v lifecycle.ExplainView) string {
+	switch {
+	case !v.Confirm:
+		return "No confirmation is asked for."
+	case v.OwnConfirm:
+		return "A confirmation is asked for, and that of " + string(v.Principal) + " counts."
+	}
+	return "A confirmation is asked for, and that of " + string(v.Principal) + " does not count: it takes a person, or a grant with --self-confirm."
 }

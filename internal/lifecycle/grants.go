@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
@@ -22,6 +23,7 @@ func (l *Lifecycle) Grant(s protocol.Session, g grant.Grant) (GrantView, *protoc
 	var err *protocol.Error
 	view.Changed, err = l.update(s, "grant", "", func(st *store.State) (any, *protocol.Error) {
 		view.Added = []grant.Grant{}
+		view.Note = l.ended(g)
 		if slices.ContainsFunc(st.Grants, func(old grant.Grant) bool { return grant.Same(old, g) }) {
 			return nil, nil
 		}
@@ -30,6 +32,15 @@ func (l *Lifecycle) Grant(s protocol.Session, g grant.Grant) (GrantView, *protoc
 		return map[string]any{"added": view.Added}, nil
 	})
 	return view, err
+}
+
+// ended warns of a grant that is over before it begins.
+func (l *Lifecycle) ended(g grant.Grant) string {
+	end, err := time.Parse(time.RFC3339, g.Expires)
+	if g.Expires == "" || err == nil && l.Now().Before(end) {
+		return ""
+	}
+	return "It has ended already, at " + g.Expires + ": it changes nothing that anyone may do."
 }
 
 // Revoke removes every grant that fits the selectors (§9.6). It is a person's act.
@@ -122,6 +133,8 @@ func (l *Lifecycle) explain(st *store.State, s protocol.Session, q Question, loa
 	r := l.request(s, loaded.Manifest, c, e, project, true)
 	d := grant.Evaluate(st.Grants, r)
 	view.Capability, view.Allowed, view.Path, view.Error = r.Capability, d.Err == nil, d.Path, d.Err
+	view.Confirm = e.Confirm
+	view.OwnConfirm = view.Allowed && e.Confirm && (!q.Principal.Agent() || l.AgentEnvelope || d.SelfConfirm)
 	rules := map[string]bool{}
 	for _, g := range st.Grants {
 		// A grant alone in the world tells whether it concerns this request at all.

@@ -47,6 +47,8 @@ type Lifecycle struct {
 	Limits pack.Limits
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
+	// AgentEnvelope: an agent's own confirmation counts (§6.7); the setting that pipeline has too.
+	AgentEnvelope bool
 	// Settings is what is wrong in the settings, for doctor and status; nil when they hold.
 	Settings *protocol.Error
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -397,6 +398,42 @@ func Test_11_5_ViewsHaveNoNullLists(t *testing.T) {
 		text, err := json.Marshal(v)
 		if err != nil || bytes.Contains(text, []byte("null")) {
 			t.Errorf("%v %s", err, text)
+		}
+	}
+}
+
+func Test_9_6_ExplainSaysWhatStep6Asks(t *testing.T) {
+	w := newWorld(t)
+	w.ready("notes")
+	write := []protocol.Capability{protocol.VerbExecWrite}
+	w.give(grant.Grant{Principal: "agent:a", Effect: grant.Allow, Capabilities: write})
+	w.give(grant.Grant{Principal: "agent:b", Effect: grant.Allow, Capabilities: write, SelfConfirm: true})
+	for _, c := range []struct {
+		principal    protocol.Principal
+		verb         string
+		confirm, own bool
+	}{
+		{"human:ada", "show", false, false}, {"human:ada", "keep", true, true}, {"agent:a", "keep", true, false},
+		{"agent:b", "keep", true, true}, {"agent:c", "keep", true, false}, {"agent:b", "show", false, false},
+	} {
+		view, err := w.Explain(ada, Question{Principal: c.principal, Pack: "notes", Verb: c.verb})
+		if err != nil || view.Confirm != c.confirm || view.OwnConfirm != c.own {
+			t.Errorf("%+v: %+v %v", c, view, err)
+		}
+	}
+	w.AgentEnvelope = true
+	if view, err := w.Explain(ada, Question{Principal: "agent:a", Pack: "notes", Verb: "keep"}); err != nil || !view.OwnConfirm {
+		t.Errorf("%+v %v", view, err)
+	}
+}
+
+func Test_9_6_AGrantThatHasEndedIsNoted(t *testing.T) {
+	w := newWorld(t)
+	for hours, noted := range map[int]bool{-1: true, 0: true, 1: false} {
+		ends := w.clock.Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
+		view, err := w.Grant(ada, grant.Grant{Principal: "agent:a", Effect: grant.Allow, Capabilities: []protocol.Capability{protocol.VerbExecWrite}, Expires: ends})
+		if err != nil || !view.Changed || (view.Note != "") != noted {
+			t.Errorf("%s: %+v %v", ends, view, err)
 		}
 	}
 }

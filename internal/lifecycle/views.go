@@ -199,6 +199,8 @@ type ExplainView struct {
 	Allowed    bool                `json:"allowed"`
 	Path       []string            `json:"path"`
 	Rules      []string            `json:"argument_rules"` // arguments that a matching grant has rules for
+	Confirm    bool                `json:"confirm"`        // step 6 asks for a confirmation
+	OwnConfirm bool                `json:"own_confirm"`    // and the principal's own counts: a person's, or by self_confirm
 	Error      *protocol.Error     `json:"error,omitempty"`
 }
 
