@@ -57,11 +57,12 @@ type App struct {
 	settings *settings.Settings
 	fault    *protocol.Error // what is wrong in the settings; then none of them holds
 
-	store func() *store.FS
-	audit func() audit.Log
-	gate  func() *gate.Gate
-	exec  func() *pipeline.Pipeline
-	life  func() *lifecycle.Lifecycle
+	store  func() *store.FS
+	audit  func() audit.Log
+	system func() *sandbox.System
+	gate   func() *gate.Gate
+	exec   func() *pipeline.Pipeline
+	life   func() *lifecycle.Lifecycle
 }
 
 // Open reads the settings and makes nothing (§11.3: lint, version, help, completion and conformance create
@@ -83,6 +84,7 @@ func Open(o Options) (*App, *protocol.Error) {
 	a.settings = set
 	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now, Done: o.Done}) })
 	a.audit = sync.OnceValue(a.newAudit)
+	a.system = sync.OnceValue(func() *sandbox.System { return a.sandbox(filepath.Join(home, "run")) })
 	a.gate = sync.OnceValue(a.newGate)
 	a.exec = sync.OnceValue(a.newPipeline)
 	a.life = sync.OnceValue(a.newLifecycle)
@@ -155,7 +157,7 @@ func (a *App) newAudit() audit.Log {
 func (a *App) newGate() *gate.Gate {
 	g := &gate.Gate{
 		Store: a.store(), Hub: binding.NewHub(),
-		Sandbox:  a.box(filepath.Join(a.home, "run")),
+		Sandbox:  a.guarded(a.system()),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
 		Now:      a.o.Now, Places: a.places, Limits: a.limits(),
 	}
@@ -165,9 +167,16 @@ func (a *App) newGate() *gate.Gate {
 	return g
 }
 
-// box is a sandbox whose private directories lie in scratch.
-func (a *App) box(scratch string) sandbox.Sandbox {
-	var s sandbox.Sandbox = sandbox.New(sandbox.Options{Scratch: scratch, Now: a.o.Now})
+// sandbox is one whose private directories lie in scratch.
+func (a *App) sandbox(scratch string) *sandbox.System {
+	return sandbox.New(sandbox.Options{Scratch: scratch, Now: a.o.Now})
+}
+
+// probe is the sandbox of a health check: the same, but away from the store (§12.1.9).
+func (a *App) probe(scratch string) sandbox.Sandbox { return a.guarded(a.sandbox(scratch)) }
+
+// guarded starts nothing before a signal would be heard, and is watched where somebody counts.
+func (a *App) guarded(s sandbox.Sandbox) sandbox.Sandbox {
 	if a.o.Ready != nil {
 		s = readySandbox{s, a.o.Ready}
 	}
@@ -196,7 +205,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
-		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.box,
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe,
 		AgentEnvelope: a.settings.ConfirmAgent == "envelope",
 	}
 }
@@ -209,6 +218,7 @@ func (a *App) Executor(s protocol.Session) (protocol.Executor, *protocol.Error) 
 	if a.fault != nil {
 		return nil, a.fault
 	}
+	a.system().Warm()
 	if err := a.life().EnsureBootstrap(s); err != nil {
 		return nil, err
 	}

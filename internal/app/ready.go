@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -12,8 +14,22 @@ type readySandbox struct {
 	ready <-chan struct{}
 }
 
-// Prepare implements sandbox.Sandbox.
+// Prepare implements sandbox.Sandbox; it waits for nothing, since it starts nothing.
 func (s readySandbox) Prepare(spec *sandbox.Spec) (sandbox.Box, *protocol.Error) {
-	<-s.ready
-	return s.Sandbox.Prepare(spec)
+	box, refusal := s.Sandbox.Prepare(spec)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return readyBox{box, s.ready}, nil
+}
+
+type readyBox struct {
+	sandbox.Box
+	ready <-chan struct{}
+}
+
+// Run implements sandbox.Box.
+func (b readyBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error) {
+	<-b.ready
+	return b.Box.Run(ctx)
 }

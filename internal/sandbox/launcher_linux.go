@@ -156,6 +156,14 @@ func (c *confiner) init(s *System) {
 	}
 }
 
+// warm is Warm's work: what does not depend on the Spec or on the store.
+func (c *confiner) warm() {
+	if c.system.kernel().refusal() == nil {
+		c.base()
+		_, _ = c.filters["none"]() // whoever needs it gets the error
+	}
+}
+
 // check answers for a Spec without making anything (§6.3 step 8).
 func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
 	if err := c.system.confinable(spec); err != nil {

@@ -18,6 +18,8 @@ type world struct{}
 
 func (c *confiner) init(s *System) { c.system = s }
 
+func (c *confiner) warm() {}
+
 func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
 	if err := c.system.confinable(spec); err != nil {
 		return nil, err

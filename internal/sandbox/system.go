@@ -105,3 +105,7 @@ func (l Limits) filled() Limits {
 	}
 	return l
 }
+
+// Warm asks what every run asks (kernel, common grants, filter) beside whatever the caller does meanwhile, so that
+// a program which runs one command does not wait for it. It makes nothing and answers nothing: the run asks again.
+func (s *System) Warm() { go s.confine.warm() }
