@@ -111,7 +111,7 @@ func (l *Lifecycle) noteBins(view *AllowView) *protocol.Error {
 	bins := append(slices.Clone(view.Bins), st.Bins...)
 	for _, bin := range view.Bins {
 		if why, fix := l.scripted(bins, bin); why != "" {
-			view.Notes = append(view.Notes, why+", which is not allowed: "+fix)
+			view.Notes = append(view.Notes, why+": "+fix)
 		}
 		for _, old := range st.Bins {
 			if old.Name == bin.Name && old.Path != bin.Path {

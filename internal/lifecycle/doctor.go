@@ -60,7 +60,7 @@ func (h *health) programs() {
 			continue
 		}
 		if why, fix := h.scripted(h.st.Bins, b); why != "" {
-			h.warn("program", b.Name, why+", which is not allowed.", fix)
+			h.warn("program", b.Name, why+".", fix)
 		}
 	}
 }

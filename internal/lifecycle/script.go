@@ -52,11 +52,11 @@ func (l *Lifecycle) scripted(bins []protocol.AllowedBin, b protocol.AllowedBin) 
 	if strings.HasSuffix(b.Name, "/") || len(missing) == 0 {
 		return "", ""
 	}
-	return notRun(b, missing), l.unscripted(b, missing)
+	return notRun(b, "is not allowed", missing), l.unscripted(b, missing)
 }
 
-func notRun(b protocol.AllowedBin, missing []string) string {
-	return fmt.Sprintf("%s is a script (%s) that does not run without %s", b.Name, b.Path, strings.Join(missing, " and "))
+func notRun(b protocol.AllowedBin, why string, missing []string) string {
+	return fmt.Sprintf("%s is a script (%s), and what runs it %s (%s)", b.Name, b.Path, why, strings.Join(missing, ", "))
 }
 
 // unscripted is the command that allows the program itself: the first of its name in PATH that is no script.
@@ -90,7 +90,7 @@ func (l *Lifecycle) scripts(st *store.State, m *manifest.Manifest, out *Installe
 			})
 		})
 		if len(missing) > 0 {
-			out.say(notRun(*b, missing) + ", which this pack may not start: " + l.unscripted(*b, missing) + ".")
+			out.say(notRun(*b, "is not allowed to this pack", missing) + ": " + l.unscripted(*b, missing) + ".")
 		}
 	}
 }
