@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hcpx/internal/protocol"
@@ -58,5 +60,18 @@ func Test_9_3_AnEmptyVariableIsRefused(t *testing.T) {
 		if exit, out := run("list", "--json", want.flag, want.value); exit != 0 {
 			t.Errorf("%s with %s: exit %d, %s", name, want.flag, exit, out)
 		}
+	}
+}
+
+// §11: a source that is no file is refused and not waited for.
+func Test_11_AFifoIsNoSource(t *testing.T) {
+	env, out, _ := terminalFree(t, "install", "x.tgz", "--json")
+	name := filepath.Join(env.Dir, "x.tgz")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env.Args[1] = name
+	if exit := Main(context.Background(), env); exit != 1 || !strings.Contains(out.String(), "neither a directory nor a file") {
+		t.Errorf("exit %d, %s", exit, out)
 	}
 }

@@ -35,6 +35,8 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 	case err != nil:
 	case info.IsDir():
 		src, err = openDir(name)
+	case !info.Mode().IsRegular(): // opening a fifo would wait for its writer
+		err = errors.New("it is neither a directory nor a file")
 	default:
 		src, err = l.openArchive(name)
 	}
