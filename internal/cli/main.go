@@ -134,43 +134,8 @@ func unknownCommand(name string) error {
 		}
 	}
 	e := protocol.Fail(protocol.UsageError, fmt.Sprintf("There is no command %q.", clean(name))).WithHint("hcpx help")
-	if near := nearest(name, names); near != "" {
+	if near := protocol.Nearest(name, names); near != "" {
 		e.WithHint("hcpx " + near + " --help")
 	}
 	return e
-}
-
-// nearest is the name that differs in at most two edits, "" when there is none.
-func nearest(word string, names []string) string {
-	best, found := 3, ""
-	for _, n := range names {
-		if d := edits(word, n); d < best {
-			best, found = d, n
-		}
-	}
-	return found
-}
-
-// edits is the least number of inserted, removed and replaced bytes between a and b.
-func edits(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	line := make([]int, len(b)+1)
-	for j := range line {
-		line[j] = j
-	}
-	for i := range len(a) {
-		corner := line[0]
-		line[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = line[j+1]
-			line[j+1] = min(cost, line[j]+1, line[j+1]+1)
-		}
-	}
-	return line[len(b)]
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
 )
 
 // The timeout of a command: its default and the most it may name (§3.2).
@@ -175,7 +176,7 @@ func (m *Manifest) Nearest(key string) []string {
 	}
 	var found []near
 	for _, c := range m.Commands {
-		cost := distance(key, c.Key)
+		cost := protocol.Distance(key, c.Key)
 		if strings.HasPrefix(c.Key, key) || strings.HasSuffix(c.Key, "."+key) {
 			cost = 1
 		}
@@ -189,28 +190,4 @@ func (m *Manifest) Nearest(key string) []string {
 		out = append(out, n.key)
 	}
 	return out
-}
-
-// distance counts the characters that must be put in, left out or changed. Keys have at most 64.
-func distance(a, b string) int {
-	if len(a) > 128 || len(b) > 128 {
-		return 128
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"hcpx/internal/protocol"
 )
 
 // The kinds of a value.
@@ -173,37 +175,12 @@ func (r *reading) unknown(name string, at unstable.Range) {
 
 // nearest is the known key, or table, that is at most two edits away.
 func (r *reading) nearest(name string) string {
-	best, found := 3, ""
+	var known []string
 	for _, k := range keys() {
 		table, _, _ := strings.Cut(k.name, ".")
-		for _, known := range []string{k.name, table} {
-			if d := distance(name, known); d < best {
-				best, found = d, known
-			}
-		}
+		known = append(known, k.name, table)
 	}
-	return found
-}
-
-// distance counts the single-byte edits between two short names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j+1] = min(cost, row[j]+1, corner+1)
-		}
-	}
-	return row[len(b)]
+	return protocol.Nearest(name, known)
 }
 
 func (r *reading) wrong(at unstable.Range, message, hint string) {
