@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -61,24 +59,6 @@ func process(t testing.TB, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), "AUDIT_CHILD="+dir)
 	return cmd
-}
-
-// byPlainUser runs the test again as a user without rights when this one is root, who writes everywhere.
-func byPlainUser(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return false
-	}
-	const nobody = 65534
-	// The binary may lie where only root comes; its own link leads there for anyone.
-	cmd := exec.Command("/proc/self/exe", "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("as uid %d: %v\n%s", nobody, err, out)
-	}
-	return true
 }
 
 func Test_15_4_ProcessesAppendAtOnce(t *testing.T) {

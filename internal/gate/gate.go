@@ -9,6 +9,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -60,6 +61,8 @@ type Loaded struct {
 	Version  string
 	Manifest *manifest.Manifest
 	Policy   *policy.Policy
+	// Executables are the pack's plain files that may be executed, by path in the pack; links are not among them.
+	Executables map[string]bool
 
 	ripe  atomic.Bool
 	mu    sync.Mutex
@@ -134,7 +137,12 @@ func (g *Gate) load(id, dir string, meta *store.Meta) (*Loaded, *protocol.Error)
 		return nil, broken(err)
 	}
 	l := &Loaded{ID: id, Dir: dir, Digest: meta.Record.Digest, Version: meta.Version,
-		Manifest: p.Manifest, Policy: p.Policy, verbs: map[string]*compiled{}}
+		Manifest: p.Manifest, Policy: p.Policy, Executables: map[string]bool{}, verbs: map[string]*compiled{}}
+	for name, s := range meta.Record.Stamps {
+		if fs.FileMode(s.Mode).IsRegular() && s.Mode&0o111 != 0 {
+			l.Executables[name] = true
+		}
+	}
 	if g.packs == nil {
 		g.packs = map[string]*Loaded{}
 	}

@@ -18,7 +18,7 @@ import (
 // World is what step 8 found: the child's whole world, before anything is made.
 type World struct {
 	Spec *sandbox.Spec // nil: the command starts no process
-	// Land is the land directory that must be made before the run; zero for land local.
+	// Land is the land directory that must still be made before the run; nil when there is none to make.
 	Land *store.LandKey
 	// Withheld are declared reads that the operator did not allow, or that do not exist: the child runs
 	// without them, and plan says so.
@@ -176,12 +176,14 @@ func (g *Gate) network(st *store.State, w *World, v *Verb, need *adapter.Need) {
 	w.Spec.Network = net
 }
 
-// existing is the Spec without the land directory while that was not made yet, so that asking makes nothing.
+// existing is the Spec without the land directory while that was not made yet, so that asking makes nothing. Where it
+// stands already there is nothing left to make.
 func (w *World) existing() *sandbox.Spec {
 	if w.Land == nil {
 		return w.Spec
 	}
-	if _, err := os.Stat(w.Spec.Dir); err == nil {
+	if info, err := os.Stat(w.Spec.Dir); err == nil && info.IsDir() {
+		w.Land = nil
 		return w.Spec
 	}
 	spec, dir := *w.Spec, w.Spec.Dir

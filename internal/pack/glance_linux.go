@@ -14,12 +14,15 @@ type glance struct{ fd int }
 
 // open looks at dir. When it cannot be opened nothing is sure, and the callers take the slow way.
 func open(dir string) glance {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return glance{-1}
 	}
 	return glance{fd}
 }
+
+// sure says that a real directory was opened, and no link in its place.
+func (g glance) sure() bool { return g.fd >= 0 }
 
 func (g glance) close() {
 	if g.fd >= 0 {

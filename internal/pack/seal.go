@@ -143,11 +143,13 @@ func Check(dir string, r Record) (looked bool, err error) {
 	if _, ok := r.Dirs["."]; !ok || r.Digest == "" {
 		return false, &Tampered{".", "has no complete record"}
 	}
-	if err := placed(dir); err != nil {
-		return false, err
-	}
 	g := open(dir)
 	defer g.close()
+	if !g.sure() {
+		if err := placed(dir); err != nil {
+			return false, err
+		}
+	}
 	for name, s := range r.Dirs {
 		if g.same(name, s) {
 			continue

@@ -43,20 +43,22 @@ func maskForms(secrets []string) [][]byte {
 // maskedBox replaces minted values in what a run gave, before anything parses it or cuts it to a tail.
 type maskedBox struct {
 	sandbox.Box
-	forms [][]byte
+	secrets []string
+	forms   [][]byte // of the secrets, made when there is something to mask
 }
 
 func masked(box sandbox.Box, secrets []string) sandbox.Box {
 	if len(secrets) == 0 {
 		return box
 	}
-	return &maskedBox{Box: box, forms: maskForms(secrets)}
+	return &maskedBox{Box: box, secrets: secrets}
 }
 
 // Run implements sandbox.Box.
 func (m *maskedBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error) {
 	out, err := m.Box.Run(ctx)
 	if out != nil {
+		m.forms = maskForms(m.secrets)
 		for _, form := range m.forms {
 			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(redacted))
 			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(redacted))

@@ -129,7 +129,12 @@ const toolPolicy = `{"surface_id":"tool","verbs":{
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	r := &rig{t: t, store: store.NewMemory(t.TempDir()), box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
+	return newRigOn(t, store.NewMemory(t.TempDir()))
+}
+
+func newRigOn(t testing.TB, st store.Store) *rig {
+	t.Helper()
+	r := &rig{t: t, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
 		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
 	ids := 0
 	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, Places: places.Places{Home: t.TempDir()},

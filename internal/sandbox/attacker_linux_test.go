@@ -154,7 +154,10 @@ func onProcesses() map[string]func([]string) error {
 		},
 		"bomb": bomb,
 		"spin": func([]string) error {
-			for {
+			for spun := 0; ; spun++ { // until a limit ends it
+				if spun < 0 {
+					return nil
+				}
 			}
 		},
 	}

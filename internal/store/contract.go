@@ -116,7 +116,8 @@ type Store interface {
 	// Restamp takes the stamps again when some are young (§2.4) and nothing changed, so that later checks
 	// need no hash. Acts that write anyway (activate) call it.
 	Restamp(id string) error
-	// State reads without a lock; *DamagedError when it can't be read.
+	// State reads without a lock; *DamagedError when it can't be read. The State is shared: it is changed by
+	// Update alone.
 	State() (*State, error)
 	// Update changes the state under the lock; fn's error leaves the old state.
 	Update(fn func(*State) error) error

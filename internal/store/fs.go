@@ -25,14 +25,18 @@ type Options struct {
 
 // FS is the reference layout of §11.3 under one directory.
 type FS struct {
-	home string
-	o    Options
+	home    string
+	o       Options
+	states  *memory[*State]
+	records *memory[*record]
 }
 
 var _ Store = (*FS)(nil)
 
 // OpenFS names a store. It reads and creates nothing; the first write makes home.
-func OpenFS(home string, o Options) *FS { return &FS{home: home, o: o} }
+func OpenFS(home string, o Options) *FS {
+	return &FS{home: home, o: o, states: &memory[*State]{}, records: &memory[*record]{}}
+}
 
 // Home is the store's directory.
 func (s *FS) Home() string { return s.home }
@@ -85,10 +89,14 @@ func (s *FS) State() (*State, error) {
 	if err := s.Safe(); err != nil {
 		return nil, err
 	}
-	state, _, err := s.read()
+	state, err := s.states.read(s.path("state.json"), s.o.Now(), DecodeState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Fresh(), nil
+	}
 	return state, err
 }
 
+// read is the state to change, which is nobody else's.
 func (s *FS) read() (*State, []byte, error) {
 	path := s.path("state.json")
 	src, err := readFile(path)

@@ -115,17 +115,19 @@ func (s *FS) settled(id string) (*record, error) {
 	return s.record(id)
 }
 
+// record reads packs/.meta/<id>.json; ErrNotInstalled when there is none.
 func (s *FS) record(id string) (*record, error) {
 	if !plainName(id) {
 		return nil, ErrNotInstalled
 	}
 	path := filepath.Join(s.metaDir(), id+".json")
-	src, err := readFile(path)
+	r, err := s.records.read(path, s.o.Now(), decodeRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotInstalled
 	}
 	if err != nil {
 		return nil, err
 	}
-	return decodeRecord(path, src)
+	own := *r // who changes a record changes a copy; its maps are only ever replaced
+	return &own, nil
 }

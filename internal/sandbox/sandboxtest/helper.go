@@ -74,7 +74,9 @@ func help(verb string, args []string) int {
 	case "leave":
 		err = leave(args[0], args[1:])
 	case "close":
-		err = errors.Join(os.Stdin.Close(), os.Stdout.Close(), os.Stderr.Close())
+		if err := errors.Join(os.Stdin.Close(), os.Stdout.Close(), os.Stderr.Close()); err != nil {
+			return 4
+		}
 		time.Sleep(100 * time.Millisecond)
 		return 3
 	default:
