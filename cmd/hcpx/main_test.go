@@ -174,7 +174,8 @@ func Test_6_9_ASignalAtAnyMoment(t *testing.T) {
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if out.Len() == 0 && c.Wait() != nil && c.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+		ended := c.Wait() // only then is the output whole
+		if ended != nil && out.Len() == 0 && c.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
 			// it had not begun
 		} else if code := c.ProcessState.ExitCode(); code != 1 || !strings.Contains(out.String(), `"code":"canceled"`) {
 			t.Errorf("after %d ms: exit %d, %s", 2*i, code, &out)
