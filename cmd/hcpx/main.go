@@ -24,8 +24,8 @@ func run() int {
 }
 
 // signals cancels at the first one; a second ends the process at once. A closed terminal and a quit cancel alike,
-// and leave no trace of Go behind. It is set up beside the work, since
-// Go's hand-over to its signal thread costs a tenth of a short command; what starts a child waits for ready.
+// and leave no trace of Go behind. It is set up beside the work, since Go's hand-over to its signal thread costs a
+// tenth of a short command; what starts a child waits for ready.
 func signals(cancel func(), ready chan<- struct{}) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM, syscall.SIGQUIT)
