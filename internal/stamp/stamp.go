@@ -70,6 +70,16 @@ func Same(path string, s protocol.FileStamp) (bool, error) {
 	return now.SHA256 == s.SHA256 && effect(now.Mode) == effect(s.Mode), nil
 }
 
+// Look is the stat of a regular file without its hash, and whether it can show on this system that the file is
+// still the same.
+func Look(path string) (s protocol.FileStamp, proves bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return protocol.FileStamp{}, false
+	}
+	return statOf(info), exactTimes
+}
+
 // OfDir records a directory by stat alone.
 func OfDir(path string) (protocol.FileStamp, error) {
 	info, err := os.Lstat(path)

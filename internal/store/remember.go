@@ -2,8 +2,10 @@ package store
 
 import (
 	"sync"
-	"syscall"
 	"time"
+
+	"hcpx/internal/protocol"
+	"hcpx/internal/stamp"
 )
 
 // memory keeps what files said while their stat proves that they say it still, as §2.4 does for packs: a process that
@@ -14,21 +16,14 @@ type memory[T any] struct {
 }
 
 type remembered[T any] struct {
-	id    fileID
+	id    protocol.FileStamp
 	value T
-}
-
-// fileID is a stat that no change leaves as it was.
-type fileID struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime int64
 }
 
 // read gives what the file says, parsed now or before. A file that changed within the last second is parsed each
 // time: a second change in the same tick of the clock would not show.
 func (m *memory[T]) read(path string, now time.Time, parse func(path string, src []byte) (T, error)) (T, error) {
-	before, ok := identify(path)
+	before, ok := stamp.Look(path)
 	if ok {
 		m.mu.Lock()
 		known, found := m.by[path]
@@ -43,8 +38,8 @@ func (m *memory[T]) read(path string, now time.Time, parse func(path string, src
 		return none, err
 	}
 	value, err := parse(path, src)
-	after, still := identify(path)
-	if err == nil && ok && still && before == after && max(after.mtime, after.ctime) < now.Add(-time.Second).UnixNano() {
+	after, still := stamp.Look(path)
+	if err == nil && ok && still && before == after && max(after.MtimeNS, after.CtimeNS) < now.Add(-time.Second).UnixNano() {
 		m.mu.Lock()
 		if m.by == nil {
 			m.by = map[string]remembered[T]{}
@@ -53,13 +48,4 @@ func (m *memory[T]) read(path string, now time.Time, parse func(path string, src
 		m.mu.Unlock()
 	}
 	return value, err
-}
-
-// identify is the stat of a regular file itself, not of what a link leads to.
-func identify(path string) (fileID, bool) {
-	var st syscall.Stat_t
-	if err := syscall.Lstat(path, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return fileID{}, false
-	}
-	return idOf(&st), true
 }
