@@ -57,7 +57,8 @@ type Need struct {
 	Stdin         []byte
 }
 
-// Step is one call of a composite, known before anything runs.
+// Step is one call of a composite, known before anything runs. Pack is always set, to the composite's own pack where
+// the manifest names none.
 type Step struct{ ID, Pack, Verb string }
 
 // Run is what a command gets at step 9.

@@ -10,8 +10,6 @@ import (
 	"hcpx/internal/protocol"
 )
 
-const redacted = "[redacted]"
-
 // Minted is the credential of one run. It hides itself from printing, logging and encoding (§8.4): its
 // value leaves by Env alone, into one child's environment.
 type Minted struct {
@@ -22,21 +20,21 @@ type Minted struct {
 // credential is what was minted; all nil for a mode that mints nothing.
 type credential struct{ token, username, password []byte }
 
-func (m Minted) String() string { return redacted }
+func (m Minted) String() string { return protocol.Redacted }
 
 // GoString answers %#v.
-func (m Minted) GoString() string { return redacted }
+func (m Minted) GoString() string { return protocol.Redacted }
 
 // Format answers every other verb.
 func (m Minted) Format(w fmt.State, _ rune) {
-	_, _ = io.WriteString(w, redacted) // fmt has no way to take the error
+	_, _ = io.WriteString(w, protocol.Redacted) // fmt has no way to take the error
 }
 
 // MarshalJSON answers encoders; so does MarshalText.
-func (m Minted) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+func (m Minted) MarshalJSON() ([]byte, error) { return []byte(`"` + protocol.Redacted + `"`), nil }
 
 // MarshalText answers encoders of text.
-func (m Minted) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (m Minted) MarshalText() ([]byte, error) { return []byte(protocol.Redacted), nil }
 
 // Release wipes the value. The Minted gives nothing afterwards; releasing twice is harmless.
 func (m *Minted) Release() {

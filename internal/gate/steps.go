@@ -67,11 +67,7 @@ func (g *Gate) calls(l *Loaded, key string) map[string][]string {
 	}
 	calls := map[string][]string{}
 	for _, step := range v.Adapter.Steps() {
-		id := step.Pack
-		if id == "" {
-			id = l.ID
-		}
-		calls[id] = append(calls[id], step.Verb)
+		calls[step.Pack] = append(calls[step.Pack], step.Verb)
 	}
 	return calls
 }

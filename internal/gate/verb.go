@@ -44,11 +44,7 @@ func (g *Gate) resolve(st *store.State, session string, l *Loaded, key string, d
 
 // step resolves one call of a composite, and refuses a write below a read.
 func (g *Gate) step(st *store.State, session string, v *Verb, step adapter.Step, depth int) *protocol.Error {
-	id := step.Pack
-	if id == "" {
-		id = v.ID
-	}
-	inner, err := g.Pack(st, session, id)
+	inner, err := g.Pack(st, session, step.Pack)
 	at, sub := 2, (*Verb)(nil)
 	if err == nil {
 		at = 3
@@ -66,17 +62,21 @@ func (g *Gate) step(st *store.State, session string, v *Verb, step adapter.Step,
 	}
 	if v.Entry.Operation == protocol.Read && sub.Entry.Operation == protocol.Write {
 		return protocol.Fail(protocol.CompositeEscalation, fmt.Sprintf("%s/%s is a read, but its step %q calls the write %s/%s.",
-			v.ID, v.Command.Key, step.ID, id, step.Verb)).With("step_id", step.ID)
+			v.ID, v.Command.Key, step.ID, step.Pack, step.Verb)).With("step_id", step.ID)
 	}
 	if sub.Entry.Confirm && !v.Entry.Confirm {
 		return notExecutable("confirm", fmt.Sprintf("Step %q of %s/%s calls %s/%s, which needs a confirmation that the composite does not ask for.",
-			step.ID, v.ID, v.Command.Key, id, step.Verb)).With("step_id", step.ID)
+			step.ID, v.ID, v.Command.Key, step.Pack, step.Verb)).With("step_id", step.ID)
 	}
 	return nil
 }
 
-// declared finds and compiles a command of the pack, once.
+// declared finds and compiles a command of the pack, once. What is not declared is not kept, or callers who guess
+// would fill the memory.
 func (g *Gate) declared(l *Loaded, key string) (*Verb, *protocol.Error) {
+	if l.Manifest.Command(key) == nil {
+		return g.compile(l, key)
+	}
 	l.mu.Lock()
 	c := l.verbs[key]
 	if c == nil {

@@ -13,9 +13,6 @@ import (
 	"hcpx/internal/sandbox"
 )
 
-// redacted stands where a minted value stood (§8.4).
-const redacted = "[redacted]"
-
 // maskForms are a secret and its encodings, longest first, so that no form leaves a piece of another.
 func maskForms(secrets []string) [][]byte {
 	var forms [][]byte
@@ -60,8 +57,8 @@ func (m *maskedBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error)
 	if out != nil {
 		m.forms = maskForms(m.secrets)
 		for _, form := range m.forms {
-			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(redacted))
-			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(redacted))
+			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(protocol.Redacted))
+			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(protocol.Redacted))
 		}
 		if out.Overflow { // cut at its end
 			out.Stdout = out.Stdout[:len(out.Stdout)-m.torn(func(form []byte, n int) bool { return bytes.HasSuffix(out.Stdout, form[:n]) })]

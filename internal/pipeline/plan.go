@@ -38,11 +38,7 @@ func (r *run) plan() *jsondoc.Node {
 	if steps := r.verb.Adapter.Steps(); len(steps) > 0 {
 		var list []*jsondoc.Node
 		for _, s := range steps {
-			pack := s.Pack
-			if pack == "" {
-				pack = r.pack.ID
-			}
-			list = append(list, object("id", jsondoc.Str(s.ID), "pack_id", jsondoc.Str(pack), "verb_key", jsondoc.Str(s.Verb)))
+			list = append(list, object("id", jsondoc.Str(s.ID), "pack_id", jsondoc.Str(s.Pack), "verb_key", jsondoc.Str(s.Verb)))
 		}
 		members = append(members, jsondoc.Member{Key: "steps", Value: jsondoc.Arr(list...)})
 	}

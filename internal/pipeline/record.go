@@ -110,7 +110,7 @@ func hide(v *jsondoc.Node, props []*manifest.Property) *jsondoc.Node {
 func hidden(v *jsondoc.Node, p *manifest.Property) *jsondoc.Node {
 	switch {
 	case p.Secret:
-		return jsondoc.Str(redacted)
+		return jsondoc.Str(protocol.Redacted)
 	case v.Kind == jsondoc.Array && p.Items != nil:
 		items := make([]*jsondoc.Node, len(v.Items))
 		for i, item := range v.Items {

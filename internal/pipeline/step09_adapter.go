@@ -34,15 +34,12 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 // sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A
 // composite lends no rights; only its confirmation covers its steps (§3.5).
 func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result {
-	if pack == "" {
-		pack = r.pack.ID
-	}
 	envelope, err := json.Marshal(protocol.Envelope{PackID: pack, VerbKey: verb, Args: args, Project: r.req.Project})
 	if err != nil {
 		return protocol.Denied(pack, verb, protocol.Fail(protocol.InternalError, "The arguments of a step cannot be written as JSON."))
 	}
 	s := r.s
-	s.Parent, s.Depth = r.id, r.s.Depth+1
+	s.Parent = r.id
 	s.Confirmed = r.confirm.needed && r.confirm.given
 	return r.p.Exec(ctx, s, envelope)
 }

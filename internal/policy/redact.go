@@ -4,10 +4,8 @@ import (
 	"slices"
 
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/protocol"
 )
-
-// Redacted stands in place of a redacted value.
-const Redacted = "[redacted]"
 
 // RedactResult replaces what the pointers of redact name, before the result leaves the runtime (§4.6).
 // A pointer that names nothing in this result changes nothing. The value itself is left as it is.
@@ -15,7 +13,7 @@ func (e *Entry) RedactResult(v *jsondoc.Node) *jsondoc.Node {
 	for _, pointer := range e.Redact {
 		tokens, ok := jsondoc.Tokens(pointer)
 		if !ok {
-			return jsondoc.Str(Redacted) // lint refuses such a pointer; without lint, show nothing
+			return jsondoc.Str(protocol.Redacted) // lint refuses such a pointer; without lint, show nothing
 		}
 		v = redact(v, tokens)
 	}
@@ -27,7 +25,7 @@ func redact(v *jsondoc.Node, tokens []string) *jsondoc.Node {
 		return nil
 	}
 	if len(tokens) == 0 {
-		return jsondoc.Str(Redacted)
+		return jsondoc.Str(protocol.Redacted)
 	}
 	child := v.Child(tokens[0])
 	if child == nil {

@@ -117,9 +117,8 @@ type Session struct {
 	GitDirs         []string // git directories of the workspace that lie outside it (a linked worktree), verified
 	Dir             string   // the caller's working directory, absolute
 	How             string   // how the Principal was found, for whoami
-	// Parent and Depth are set by the pipeline for the sub-calls of a composite (§3.5).
+	// Parent is the run of the composite above; the pipeline sets it for sub-calls (§3.5).
 	Parent string
-	Depth  int
 	// Confirmed says that the composite above carries a confirmation that covers this step (§3.5).
 	Confirmed bool
 }
@@ -186,6 +185,9 @@ type Executor interface {
 	Exec(ctx context.Context, s Session, envelope []byte) Result
 	Plan(ctx context.Context, s Session, envelope []byte) Result
 }
+
+// Redacted stands where a value stood that must not be shown (§4.6, §8.4, §15.4).
+const Redacted = "[redacted]"
 
 // Violation is one way in which arguments miss their schema (§6.3 step 5).
 type Violation struct {
