@@ -30,6 +30,7 @@ var rooms = []struct {
 	{"internal/skill", "protocol yamldoc"},
 	{"internal/sandbox", "protocol stamp"},
 	{"internal/sandbox/sandboxtest", "protocol sandbox"},
+	{"internal/sandbox/redteamtest", ""},
 	{"internal/audit", "protocol jsondoc"},
 	{"internal/settings", "protocol"},
 	{"internal/places", "protocol"},
