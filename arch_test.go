@@ -51,7 +51,7 @@ var rooms = []struct {
 	{"internal/lifecycle", "protocol jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session gate"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session gate pipeline lifecycle lint examples"},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session lifecycle lint conformance app examples"},
-	{"cmd/hcpx", "cli"},
+	{"cmd/hcpx", "cli sandbox"},
 }
 
 // room is one package as parsed.

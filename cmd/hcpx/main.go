@@ -1,5 +1,6 @@
 // Command hcpx is the core of the runtime: everything that is called once per command (§11). Also
-// installed as hcp. It only turns signals into a cancelled context and hands on the exit code.
+// installed as hcp. It only turns signals into a cancelled context and hands on the exit code, unless the sandbox started
+// this program again for a stage of its own.
 package main
 
 import (
@@ -9,9 +10,15 @@ import (
 	"syscall"
 
 	"hcpx/internal/cli"
+	"hcpx/internal/sandbox"
 )
 
-func main() { os.Exit(run()) }
+func main() {
+	if code, ok := sandbox.Inner(os.Args); ok {
+		os.Exit(code)
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, cancel := context.WithCancel(context.Background())

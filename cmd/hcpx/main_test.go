@@ -15,12 +15,16 @@ import (
 	"time"
 
 	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
 )
 
 // asProgram makes this test binary the program itself.
 const asProgram = "HCPX_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	if code, ok := sandbox.Inner(os.Args); ok {
+		os.Exit(code)
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run())
 	}

@@ -18,6 +18,9 @@ import (
 
 // The scripts run the real program, as a process of its own, in a home of their own.
 func TestMain(m *testing.M) {
+	if code, ok := sandbox.Inner(os.Args); ok {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){
 		"hcpx": func() { os.Exit(Main(context.Background(), System())) },
 	})
