@@ -133,7 +133,7 @@ func BenchmarkPrepare(b *testing.B) {
 // BenchmarkFilter is the one-time cost of assembling the filter.
 func BenchmarkFilter(b *testing.B) {
 	for b.Loop() {
-		if _, err := compileFilter(amd64(), "none"); err != nil {
+		if _, err := compileFilter(amd64(), usual("none")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 func hostArch() (arch, bool) { return archOf(runtime.GOARCH) }
 
 // hostFilter is the filter of this machine.
-func hostFilter(mode string) (filter, error) {
+func hostFilter(p posture) (filter, error) {
 	machine, ok := hostArch()
 	if !ok {
 		return filter{}, errors.New("there is no table of system calls for " + runtime.GOARCH)
 	}
-	return compileFilter(machine, mode)
+	return compileFilter(machine, p)
 }
 
 // confinedBox is a prepared run on a launcher.

@@ -8,13 +8,59 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifyValid asks whether a notification's process still waits (SECCOMP_IOCTL_NOTIF_ID_VALID).
-const notifyValid = 0x40082102
+// service carries out calls of one kind for the child (§10.2). The filter hands a call over, the broker finds the
+// service by the call's name, the service says what the child gets. Its contract:
+//
+//   - calls names the calls of the table that end here; no two services of a broker name the same.
+//   - act decides one call. Where blocks is false it is called by the broker's only goroutine, and must not wait for
+//     anything; where blocks is true it has a goroutine of its own (maxBlocked at most, what comes above is answered
+//     EAGAIN) and returns soon once c.over is closed. It may be called for several calls at once then.
+//   - The arguments are words that the child cannot change any more. What they point at, and everything that is
+//     reached by the child's number, can: it is copied once, and counts only if c.waits says so afterwards.
+//     Whoever lets the kernel proceed may have checked nothing but the words themselves.
+//   - end is called when a run is over: none of its processes is alive, and no act is going on. Nothing that
+//     belonged to the run may be left. It is not called for a run that asked the broker nothing.
+//   - close is called once, when nothing has the filter any more, or when there will be no run.
+type service interface {
+	calls() []string
+	blocks() bool
+	act(c *call) answer
+	end()
+	close()
+}
 
-// maxDenied bounds how many refused paths a run reports.
-const maxDenied = 8
+// answer is what the child gets for a call. The zero answer is success with value 0.
+type answer struct {
+	value int64
+	errno unix.Errno
+	kind  answerKind
+}
 
-// notice is struct seccomp_notif.
+type answerKind int
+
+const (
+	replies     answerKind = iota
+	proceeds               // the kernel carries the call out as if there were no broker
+	stays                  // no answer: the caller sleeps until it is killed
+	lends                  // value is a descriptor of this process; the child gets a copy, and its number
+	lendsOnExec            // the same, closed when the child executes a program
+)
+
+func fails(no unix.Errno) answer { return answer{errno: no} }
+
+// Numbers of the notification interface that the module golang.org/x/sys does not have.
+const (
+	notifyValid = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
+	notifyAddFd = 0x40182103 // SECCOMP_IOCTL_NOTIF_ADDFD
+)
+
+// maxDenied bounds how many refused things a run reports; maxBlocked how many calls wait at once.
+const (
+	maxDenied  = 8
+	maxBlocked = 256
+)
+
+// notice is struct seccomp_notif. pid is the thread that called.
 type notice struct {
 	id    uint64
 	pid   uint32
@@ -33,55 +79,100 @@ type reply struct {
 	flags uint32
 }
 
-// metadataBroker changes mode, owner, times and attributes for the child, and only beneath the trees that it
-// may write (§10.2): Landlock does not guard metadata. It never lets the kernel continue a call, so what was
-// checked is what is done. It lends nothing: the child could do the same to a file that it owns.
-type metadataBroker struct {
-	listener int
-	trees    []grant
-	uid      uint32
+// addition is struct seccomp_notif_addfd.
+type addition struct {
+	id         uint64
+	flags      uint32
+	src        uint32
+	new        uint32
+	descriptor uint32 // its flags
+}
+
+// broker answers the calls that a filter hands over, by its services. Its goroutine begins at the first call:
+// most runs have none.
+type broker struct {
+	listener int // -1 = the filter hands nothing over
+	services []service
+	slots    chan struct{} // taken by calls that wait
+
+	// turn is held for reading while calls are acted on, and for writing when a run is over.
+	turn sync.RWMutex
 
 	mu     sync.Mutex
 	begun  bool
+	ended  chan struct{} // closed when the run is over
 	denied []string
 }
 
-func (b *metadataBroker) serving() bool {
+func newBroker(listener int, services ...service) *broker {
+	return &broker{listener: listener, services: services, ended: make(chan struct{})}
+}
+
+// serving says that nobody has to watch the listener for the first call.
+func (b *broker) serving() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.begun
+	return b.begun || b.listener < 0
 }
 
 // serve answers from an own goroutine, begun at the first call, until no process has the filter any more.
-func (b *metadataBroker) serve() {
+func (b *broker) serve() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.begun {
-		b.begun = true
-		go b.answer()
+		b.begun, b.slots = true, make(chan struct{}, maxBlocked)
+		go b.dispatch()
+	}
+}
+
+// endRun tells the services that the run is over, once the calls at work have returned.
+func (b *broker) endRun() {
+	b.mu.Lock()
+	begun, ended := b.begun, b.ended
+	b.ended = make(chan struct{})
+	b.mu.Unlock()
+	close(ended)
+	if !begun {
+		return
+	}
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	for _, s := range b.services {
+		s.end()
 	}
 }
 
 // release closes the listener of a launcher whose thread ends; a broker at work does it itself.
-func (b *metadataBroker) release() error {
+func (b *broker) release() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.begun {
 		return nil
 	}
 	b.begun = true
+	return b.close()
+}
+
+func (b *broker) close() error {
+	for _, s := range b.services {
+		s.close()
+	}
+	if b.listener < 0 {
+		return nil
+	}
 	return unix.Close(b.listener)
 }
 
-func (b *metadataBroker) deny(path string) {
+// deny keeps what was refused for the report of the run.
+func (b *broker) deny(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.denied) < maxDenied {
-		b.denied = append(b.denied, "metadata of "+path)
+		b.denied = append(b.denied, what)
 	}
 }
 
-func (b *metadataBroker) takeDenied() []string {
+func (b *broker) takeDenied() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.denied
@@ -89,78 +180,125 @@ func (b *metadataBroker) takeDenied() []string {
 	return taken
 }
 
-func (b *metadataBroker) answer() {
-	names := brokered()
-	trees := openTrees(b.trees)
+// over is closed when the run that goes on now is over.
+func (b *broker) over() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended
+}
+
+// dispatch is the life of the broker's goroutine.
+func (b *broker) dispatch() {
 	defer func() {
-		for _, t := range trees {
-			_ = unix.Close(t.fd)
-		}
-		_ = unix.Close(b.listener)
+		b.endRun()
+		_ = b.close()
 	}()
+	route := b.routes()
 	poll := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			return
 		}
-		if poll[0].Revents&unix.POLLIN == 0 {
-			if poll[0].Revents != 0 {
-				return // the last process is gone
-			}
-			continue
+		if poll[0].Revents&unix.POLLIN != 0 {
+			b.receive(route)
+		} else if poll[0].Revents != 0 {
+			return // the last process is gone
 		}
-		var n notice
-		if b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
-			continue // it was killed meanwhile
-		}
-		c := call{broker: b, notice: &n, trees: trees}
-		r := reply{id: n.id, errno: -int32(c.act(names[n.nr]))}
-		_ = b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // fails only when the caller is dead
 	}
 }
 
-func (b *metadataBroker) ioctl(request uintptr, arg unsafe.Pointer) unix.Errno {
+// route is where a call goes.
+type route struct {
+	name    string
+	service service
+}
+
+// routes finds the service of every call by its number on this machine.
+func (b *broker) routes() map[int32]route {
+	routes := map[int32]route{}
+	machine, ok := hostArch()
+	for _, s := range b.services {
+		for _, name := range s.calls() {
+			for _, r := range syscallTable() {
+				if n := r.number(machine); ok && r.name == name && n >= 0 {
+					routes[int32(n)] = route{name, s}
+				}
+			}
+		}
+	}
+	return routes
+}
+
+// receive takes one call and has it answered. The lock makes that the call, if it is still there, belongs to
+// the run that goes on.
+func (b *broker) receive(routes map[int32]route) {
+	b.turn.RLock()
+	var n notice
+	if b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
+		b.turn.RUnlock()
+		return // it was killed meanwhile
+	}
+	r, known := routes[n.nr]
+	c := &call{notice: n, name: r.name, broker: b, over: b.over()}
+	switch {
+	case !known:
+		b.reply(n.id, fails(unix.EPERM))
+	case r.service.blocks():
+		select {
+		case b.slots <- struct{}{}:
+			go func() {
+				defer b.turn.RUnlock()
+				defer func() { <-b.slots }()
+				b.reply(n.id, guard(r.service, c))
+			}()
+			return
+		default:
+			b.reply(n.id, fails(unix.EAGAIN))
+		}
+	default:
+		b.reply(n.id, guard(r.service, c))
+	}
+	b.turn.RUnlock()
+}
+
+// guard turns a panic of a service into a refusal: fail closed (§6.3).
+func guard(s service, c *call) (a answer) {
+	defer func() {
+		if recover() != nil {
+			c.deny("a call of " + c.name)
+			a = fails(unix.EPERM)
+		}
+	}()
+	return s.act(c)
+}
+
+// reply sends an answer. It fails only when the caller is dead.
+func (b *broker) reply(id uint64, a answer) {
+	r := reply{id: id}
+	switch {
+	case a.kind == stays:
+		return
+	case a.errno != 0:
+		r.errno = -int32(a.errno)
+	case a.kind == proceeds:
+		r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	case a.kind == lends, a.kind == lendsOnExec:
+		add := addition{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(a.value)}
+		if a.kind == lendsOnExec {
+			add.descriptor = unix.O_CLOEXEC
+		}
+		no := b.ioctl(notifyAddFd, unsafe.Pointer(&add))
+		if no == 0 {
+			return
+		}
+		r.errno = -int32(no)
+	default:
+		r.val = a.value
+	}
+	_ = b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+}
+
+func (b *broker) ioctl(request uintptr, arg unsafe.Pointer) unix.Errno {
 	_, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), request, uintptr(arg))
 	return no
-}
-
-// brokered maps the numbers of this machine to the calls of the table that end here.
-func brokered() map[int32]string {
-	names := map[int32]string{}
-	machine, ok := hostArch()
-	for _, r := range syscallTable() {
-		if n := r.number(machine); ok && r.verdict == broker && n >= 0 {
-			names[int32(n)] = r.name
-		}
-	}
-	return names
-}
-
-// tree is a writable tree that the broker holds open.
-type tree struct {
-	fd   int
-	id   identity
-	real string
-	// private trees are emptied and used again: an attribute of their own would outlive the run.
-	private bool
-}
-
-// openTrees opens the trees. One that is no longer what the rule was made for is left out: nothing is
-// granted in it.
-func openTrees(grants []grant) []tree {
-	var trees []tree
-	for _, g := range grants {
-		fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		id, _, no := stat(fd)
-		real, err := realPath(fd)
-		if no != 0 || err != nil || id != g.id {
-			_ = unix.Close(fd)
-			continue
-		}
-		trees = append(trees, tree{fd: fd, id: id, real: real, private: g.private})
-	}
-	return trees
 }

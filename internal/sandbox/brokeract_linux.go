@@ -8,10 +8,83 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// act decides and does one call, and answers the error for the child; 0 is success. A call that is not
+// metadata is the service that changes mode, owner, times and attributes for the child, and only beneath the
+// trees that it may write (§10.2): Landlock does not guard metadata. It never lets the kernel proceed with a
+// call, so what was checked is what is done. It lends nothing: the child could do the same to a file that it owns.
+type metadata struct {
+	grants []grant
+	uid    uint32
+	trees  []tree // opened at the first call
+	opened bool
+}
+
+// tree is a writable tree that the service holds open.
+type tree struct {
+	fd   int
+	id   identity
+	real string
+	// private trees are emptied and used again: an attribute of their own would outlive the run.
+	private bool
+}
+
+// metadataCall is one call and the object that it turned out to mean.
+type metadataCall struct {
+	*call
+	*metadata
+	kept bool // the object is a private directory itself
+}
+
+func (m *metadata) calls() []string {
+	var names []string
+	for _, r := range syscallTable() {
+		if r.verdict == byMetadata {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+func (m *metadata) blocks() bool { return false }
+
+func (m *metadata) act(c *call) answer {
+	if !m.opened {
+		m.trees, m.opened = openTrees(m.grants), true
+	}
+	return fails((&metadataCall{call: c, metadata: m}).do())
+}
+
+func (m *metadata) end() {}
+
+func (m *metadata) close() {
+	for _, t := range m.trees {
+		_ = unix.Close(t.fd)
+	}
+}
+
+// openTrees opens the trees. One that is no longer what the rule was made for is left out: nothing is
+// granted in it.
+func openTrees(grants []grant) []tree {
+	var trees []tree
+	for _, g := range grants {
+		fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		id, _, no := stat(fd)
+		real, err := realPath(fd)
+		if no != 0 || err != nil || id != g.id {
+			_ = unix.Close(fd)
+			continue
+		}
+		trees = append(trees, tree{fd: fd, id: id, real: real, private: g.private})
+	}
+	return trees
+}
+
+// do decides and does one call, and answers the error for the child; 0 is success. A call that is not
 // known here is refused.
-func (c *call) act(name string) unix.Errno {
-	a := c.notice.args
+func (c *metadataCall) do() unix.Errno {
+	a, name := c.args, c.name
 	switch name {
 	case "chmod":
 		return c.mode(target{dir: unix.AT_FDCWD, path: a[0], follow: true}, a[1])
@@ -44,7 +117,7 @@ func (c *call) act(name string) unix.Errno {
 }
 
 // flagged is a call with a directory, a path and AT flags.
-func (c *call) flagged(dir, path, flags uint64, do func(target) unix.Errno) unix.Errno {
+func (c *metadataCall) flagged(dir, path, flags uint64, do func(target) unix.Errno) unix.Errno {
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return unix.EINVAL
 	}
@@ -59,8 +132,8 @@ func (c *call) flagged(dir, path, flags uint64, do func(target) unix.Errno) unix
 	return do(t)
 }
 
-func (c *call) utimensat() unix.Errno {
-	a := c.notice.args
+func (c *metadataCall) utimensat() unix.Errno {
+	a := c.args
 	if a[1] == 0 { // no path: the descriptor itself
 		if a[3] != 0 {
 			return unix.EINVAL
@@ -71,9 +144,9 @@ func (c *call) utimensat() unix.Errno {
 }
 
 // owned opens an object that the child owns: only its owner may change what is asked for here.
-func (c *call) owned(t target) (int, *unix.Stat_t, unix.Errno) {
+func (c *metadataCall) owned(t target) (int, *unix.Stat_t, unix.Errno) {
 	fd, st, no := c.object(t)
-	if no == 0 && st.Uid != c.broker.uid {
+	if no == 0 && st.Uid != c.uid {
 		_ = unix.Close(fd)
 		return -1, nil, unix.EPERM
 	}
@@ -81,7 +154,7 @@ func (c *call) owned(t target) (int, *unix.Stat_t, unix.Errno) {
 }
 
 // mode is chmod. Setuid and setgid bits are refused, but for those that a directory has already (§10.2).
-func (c *call) mode(t target, mode uint64) unix.Errno {
+func (c *metadataCall) mode(t target, mode uint64) unix.Errno {
 	fd, st, no := c.owned(t)
 	if no != 0 {
 		return no
@@ -101,7 +174,7 @@ func (c *call) mode(t target, mode uint64) unix.Errno {
 }
 
 // owner is chown: to the same owner, and to a group that the child is in.
-func (c *call) owner(t target, uid, gid uint64) unix.Errno {
+func (c *metadataCall) owner(t target, uid, gid uint64) unix.Errno {
 	fd, st, no := c.owned(t)
 	if no != 0 {
 		return no
@@ -133,7 +206,7 @@ const (
 )
 
 // times is utime and its kin; no times given means now.
-func (c *call) times(t target, address uint64, unit timeUnit) unix.Errno {
+func (c *metadataCall) times(t target, address uint64, unit timeUnit) unix.Errno {
 	var when *[2]unix.Timespec
 	if address != 0 {
 		var no unix.Errno
@@ -152,7 +225,7 @@ func (c *call) times(t target, address uint64, unit timeUnit) unix.Errno {
 	return number(unix.UtimesNanoAt(fd, "", when[:], unix.AT_EMPTY_PATH))
 }
 
-func (c *call) timespecs(address uint64, unit timeUnit) (*[2]unix.Timespec, unix.Errno) {
+func (c *metadataCall) timespecs(address uint64, unit timeUnit) (*[2]unix.Timespec, unix.Errno) {
 	size := 32
 	if unit == seconds {
 		size = 16
@@ -173,7 +246,7 @@ func (c *call) timespecs(address uint64, unit timeUnit) (*[2]unix.Timespec, unix
 
 // attr is the object and the name of an attribute call. Only user attributes exist for the child: the
 // others belong to the system, and programs take EOPNOTSUPP for a file system without them.
-func (c *call) attr(kind byte, a [6]uint64) (int, string, unix.Errno) {
+func (c *metadataCall) attr(kind byte, a [6]uint64) (int, string, unix.Errno) {
 	name, no := c.text(a[1], 256)
 	if no != 0 {
 		return -1, "", no
@@ -193,7 +266,7 @@ func (c *call) attr(kind byte, a [6]uint64) (int, string, unix.Errno) {
 	return fd, name, no
 }
 
-func (c *call) setAttr(kind byte, a [6]uint64) unix.Errno {
+func (c *metadataCall) setAttr(kind byte, a [6]uint64) unix.Errno {
 	const largest = 64 << 10
 	if a[3] > largest {
 		return unix.E2BIG
@@ -210,7 +283,7 @@ func (c *call) setAttr(kind byte, a [6]uint64) unix.Errno {
 	return number(unix.Setxattr(handle(fd), name, value, int(int32(a[4]))))
 }
 
-func (c *call) removeAttr(kind byte, a [6]uint64) unix.Errno {
+func (c *metadataCall) removeAttr(kind byte, a [6]uint64) unix.Errno {
 	fd, name, no := c.attr(kind, a)
 	if no != 0 {
 		return no

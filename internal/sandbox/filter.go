@@ -58,8 +58,9 @@ type line struct {
 type mark int
 
 const (
-	markThread mark = iota // the launcher's thread
-	markKnock0             // its secret, which lets it set the limits of its child
+	markThread  mark = iota // the launcher's thread
+	markProcess             // the runtime, which it is a thread of
+	markKnock0              // its secret, which lets it start its child and set the limits of it
 	markKnock1
 	marks
 )
@@ -68,12 +69,14 @@ const (
 type filter struct {
 	program []insn
 	marked  [marks][]int
+	// notifies says that some call is handed to the runtime, so that a listener must be there.
+	notifies bool
 }
 
 // launcherValues are what tells a launcher from what it started. Its thread is in the same domain as its
 // children, so nothing but the filter keeps them from it: a signal to that thread would kill the runtime.
-// And only the launcher may set another process's limits: it shows a random number in arguments that the
-// kernel ignores.
+// And only the launcher may set another process's limits, or start one unasked: it shows a random number in
+// arguments that the kernel ignores.
 type launcherValues [marks]uint32
 
 func (f filter) with(values launcherValues) []insn {
@@ -134,7 +137,7 @@ func (a *assembler) link() (filter, error) {
 		}
 		program[i] = insn{code: l.code, k: l.k, jt: jt, jf: jf}
 	}
-	return filter{program: program, marked: a.marks}, nil
+	return filter{program: program, marked: a.marks, notifies: a.target[notify] != next}, nil
 }
 
 func (a *assembler) distance(from int, to label) (uint8, bool) {
@@ -151,18 +154,16 @@ type segment struct {
 	to    label
 }
 
-// compileFilter makes the program for a machine and a network mode (§10.2). Numbers are found by a balanced
-// tree: the kernel walks the program once for every number when it is loaded, so short paths count.
-func compileFilter(machine arch, mode string) (filter, error) {
+// compileFilter makes the program for a machine and a posture (§10.2). Numbers are found by a balanced tree:
+// the kernel walks the program once for every number when it is loaded, so short paths count.
+func compileFilter(machine arch, p posture) (filter, error) {
+	if !p.valid() {
+		return filter{}, fmt.Errorf("filter: nothing is meant by %+v", p)
+	}
 	var table [lastSyscall + 1]verdict
 	for _, r := range syscallTable() {
-		n := r.number(machine)
-		if n < 0 {
-			continue
-		}
-		table[n] = r.verdict
-		if r.verdict == network {
-			table[n] = networkVerdict(mode, r.name)
+		if n := r.number(machine); n >= 0 {
+			table[n] = p.verdict(r)
 		}
 	}
 	a := newAssembler()
@@ -187,7 +188,7 @@ func compileFilter(machine arch, mode string) (filter, error) {
 	for v := allow; v < checkIoctl; v++ {
 		if a.target[v] != next {
 			a.place(a.target[v])
-			a.op(opRet, answer(v))
+			a.op(opRet, returned(v))
 		}
 	}
 	return a.link()
@@ -214,8 +215,8 @@ func (a *assembler) tree(segments []segment) {
 	}
 }
 
-// answer is the return of a plain verdict; what is none kills.
-func answer(v verdict) uint32 {
+// returned is the return of a plain verdict; what is none kills.
+func returned(v verdict) uint32 {
 	switch v {
 	case allow:
 		return retAllow
@@ -225,7 +226,7 @@ func answer(v verdict) uint32 {
 		return retErrno | eacces
 	case absent:
 		return retErrno | enosys
-	case broker:
+	case notify:
 		return retNotify
 	}
 	return retKill

@@ -16,6 +16,11 @@ import (
 	"testing"
 )
 
+// usual is the posture of a kernel that can do everything.
+func usual(network string) posture {
+	return posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
+}
+
 // launcherTid is the thread of the launcher in these tests.
 const launcherTid = 4711
 
@@ -30,6 +35,8 @@ func interpret(t *testing.T, f filter, machine uint32, nr uint32, args [6]uint64
 			return machine
 		case off >= offArgs && (off-offArgs)%8 == 0:
 			return uint32(args[(off-offArgs)/8])
+		case off >= offArgs && (off-offArgs)%4 == 0:
+			return uint32(args[(off-offArgs)/8] >> 32)
 		}
 		t.Fatalf("load from %d", off)
 		return 0
@@ -70,7 +77,7 @@ func interpret(t *testing.T, f filter, machine uint32, nr uint32, args [6]uint64
 // plain are the answers of verdicts that depend on nothing but the number.
 func plain(v verdict) (uint32, bool) {
 	code, ok := map[verdict]uint32{allow: 0x7fff0000, refuse: 0x50001, deny: 0x5000d, absent: 0x50026,
-		broker: 0x7fc00000, kill: 0x80000000}[v]
+		notify: 0x7fc00000, kill: 0x80000000}[v]
 	return code, ok
 }
 
@@ -78,9 +85,9 @@ func plain(v verdict) (uint32, bool) {
 // network modes; another machine's entry kills, x32 and unknown numbers do not exist.
 func Test_10_2_filter_is_the_table(t *testing.T) {
 	for _, machine := range []arch{amd64(), arm64()} {
-		for _, mode := range []string{"none", "full"} {
+		for _, mode := range []string{"none", "full", "hosts"} {
 			t.Run(machine.name+"/"+mode, func(t *testing.T) {
-				program, err := compileFilter(machine, mode)
+				program, err := compileFilter(machine, usual(mode))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,10 +98,7 @@ func Test_10_2_filter_is_the_table(t *testing.T) {
 						if _, twice := want[uint32(n)]; twice {
 							t.Errorf("%s: number %d is listed twice", r.name, n)
 						}
-						want[uint32(n)] = r.verdict
-						if r.verdict == network {
-							want[uint32(n)] = networkVerdict(mode, r.name)
-						}
+						want[uint32(n)] = usual(mode).verdict(r)
 					}
 				}
 				for nr := uint32(0); nr <= 700; nr++ {
@@ -204,7 +208,7 @@ func argumentCases() []argumentCase {
 func Test_10_2_filter_arguments(t *testing.T) {
 	for _, machine := range []arch{amd64(), arm64()} {
 		for _, c := range argumentCases() {
-			program, err := compileFilter(machine, c.mode)
+			program, err := compileFilter(machine, usual(c.mode))
 			if err != nil {
 				t.Fatal(err)
 			}

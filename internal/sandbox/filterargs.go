@@ -11,6 +11,7 @@ const (
 	fioSetown        = 0x8901
 	siocSpgrp        = 0x8902
 	cloneRefused     = 0x7e028000 // new namespaces; a child of the runtime instead of one's own
+	cloneThread      = 0x10000
 	fSetown          = 8
 	fSetownEx        = 15
 	mfdNoexecSeal    = 0x8
@@ -27,11 +28,15 @@ const (
 	sockTypeMask     = 0xf
 	protoTCP         = 6
 	protoUDP         = 17
+	msgFastOpen      = 0x20000000
 	ioprioWhoProcess = 1
 )
 
 // arg loads the low word of an argument.
 func (a *assembler) arg(n uint32) { a.op(opLoad, offArgs+8*n) }
+
+// argHigh loads the high word of an argument that is 64 bits wide for the kernel, or ignored by it.
+func (a *assembler) argHigh(n uint32) { a.op(opLoad, offArgs+8*n+4) }
 
 // check emits the code of a verdict that depends on arguments.
 func (a *assembler) check(v verdict) {
@@ -85,6 +90,65 @@ func (a *assembler) check(v verdict) {
 		a.own(ioprioWhoProcess, yes, no)
 	case checkSocket:
 		a.socket(yes, never)
+	case checkHostSocket, checkSource, checkFastOpen2, checkFastOpen3:
+		a.hosts(v)
+	case checkSignal, checkFork:
+		a.ask(v)
+	}
+}
+
+// hosts are the checks of a network in which the runtime connects (§10.2).
+func (a *assembler) hosts(v verdict) {
+	yes, never := a.to(allow), a.to(deny)
+	switch v {
+	case checkHostSocket:
+		ask, inet, datagram := a.to(notify), a.label(), a.label()
+		a.arg(0)
+		a.jump(opJeq, familyInet, inet, next)
+		a.jump(opJeq, familyInet6, inet, never)
+		a.place(inet)
+		a.arg(1)
+		a.op(opAnd, sockTypeMask)
+		a.jump(opJeq, sockDgram, datagram, next)
+		a.jump(opJeq, sockStream, next, never)
+		a.arg(2)
+		a.jump(opJeq, 0, yes, next)
+		a.jump(opJeq, protoTCP, yes, never)
+		a.place(datagram)
+		a.arg(2)
+		a.jump(opJeq, 0, ask, next)
+		a.jump(opJeq, protoUDP, ask, never)
+	case checkSource: // an address, so both words count
+		ask := a.to(notify)
+		a.arg(4)
+		a.jump(opJeq, 0, next, ask)
+		a.argHigh(4)
+		a.jump(opJeq, 0, yes, ask)
+	case checkFastOpen2, checkFastOpen3:
+		a.arg(uint32(v-checkFastOpen2) + 2)
+		a.jump(opJset, msgFastOpen, a.to(refuse), yes)
+	}
+}
+
+// ask are the checks of a tree that the runtime holds together (§10.5).
+func (a *assembler) ask(v verdict) {
+	yes, no, ask := a.to(allow), a.to(refuse), a.to(notify)
+	switch v {
+	case checkSignal:
+		// Nothing of the launcher's own may wait for an answer: Go sends signals to its threads while it holds
+		// the world still, and whoever answers would stand still too. So these are decided here.
+		a.arg(0)
+		a.marked(markProcess)
+		a.jump(opJeq, 0, no, next)
+		a.marked(markThread)
+		a.jump(opJeq, 0, no, ask)
+	case checkFork:
+		a.arg(0)
+		a.jump(opJset, cloneRefused, no, next)
+		a.jump(opJset, cloneThread, yes, next)
+		a.argHigh(0)
+		a.marked(markKnock0)
+		a.jump(opJeq, 0, yes, ask)
 	}
 }
 

@@ -22,7 +22,7 @@ type launcher struct {
 	ready    chan error   // that it did
 	jobs     chan *job
 	listener int
-	broker   *metadataBroker
+	broker   *broker
 	domain   domain // of use only on the thread
 	secret   [2]uint32
 	pids     *pidCounter
@@ -77,9 +77,9 @@ func newSecret() [2]uint32 {
 	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
 }
 
-// confine gives the thread its ruleset and waits until it has entered it. trees are where the broker may
-// change metadata.
-func (l *launcher) confine(rules ruleset, trees []grant) error {
+// confine gives the thread its ruleset and waits until it has entered it. The services answer what the filter
+// hands over.
+func (l *launcher) confine(rules ruleset, services ...service) error {
 	l.rules <- rules
 	err := <-l.ready
 	if again := unix.Close(rules.fd); err == nil {
@@ -88,7 +88,7 @@ func (l *launcher) confine(rules ruleset, trees []grant) error {
 	if err != nil {
 		return l.closeListener(err)
 	}
-	l.broker = &metadataBroker{listener: l.listener, trees: trees, uid: uint32(unix.Geteuid())}
+	l.broker = newBroker(l.listener, services...)
 	return nil
 }
 
@@ -151,8 +151,8 @@ func (c *confiner) init(s *System) {
 	c.place = sync.OnceValue(func() place { return placeOf(s.options.Scratch) })
 	c.hidden = sync.OnceValue(conceal)
 	c.filters = map[string]func() (filter, error){}
-	for _, mode := range []string{"none", "full"} {
-		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(mode) })
+	for _, mode := range []string{"none", "full", "hosts"} {
+		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(s.posture(mode)) })
 	}
 }
 
@@ -225,10 +225,19 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	if err != nil {
 		return nil, errors.Join(l.abandon(err), l.private.release())
 	}
-	if err := l.confine(rules, writable(append(own, w.grants...))); err != nil {
+	if err := l.confine(rules, c.services(w, own)...); err != nil {
 		return nil, errors.Join(err, l.private.release())
 	}
 	return l, nil
+}
+
+// services are those that the posture of a run needs. own are the grants of its private directory.
+func (c *confiner) services(w *world, own []grant) []service {
+	var all []service
+	if c.system.posture(w.mode()).metadata == metadataBrokered {
+		all = append(all, &metadata{grants: writable(append(own, w.grants...)), uid: uint32(unix.Geteuid())})
+	}
+	return all
 }
 
 // shared are the grants that every command of a network mode has.

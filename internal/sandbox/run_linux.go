@@ -58,6 +58,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
+	defer r.broker.endRun()
 	defer r.adopted.forget(r.pid)
 	if err := r.limit(); err != nil {
 		return nil, errors.Join(err, l.domain.kill(unix.SIGKILL))

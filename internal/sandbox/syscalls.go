@@ -28,13 +28,17 @@ const lastSyscall = 471
 type verdict int
 
 const (
-	allow   verdict = iota
-	refuse          // EPERM
-	deny            // EACCES
-	absent          // ENOSYS: programs fall back
-	broker          // user notification
-	kill            // the process dies
-	network         // as the network mode says
+	allow  verdict = iota
+	refuse         // EPERM
+	deny           // EACCES
+	absent         // ENOSYS: programs fall back
+	notify         // handed to the broker
+	kill           // the process dies
+
+	// As the posture says.
+	byNetwork
+	bySignals
+	byMetadata
 
 	// Decided by arguments; filter.go holds the code of each.
 	checkIoctl    // terminal injection and file attributes
@@ -53,6 +57,13 @@ const (
 	checkPriority // of the caller itself
 	checkIoprio   // of the caller itself
 	checkSocket   // network full
+
+	checkHostSocket // network hosts: TCP, and the runtime's answer to UDP
+	checkSource     // the same: who sent a message is the runtime's to say
+	checkFastOpen2  // no connecting by sending, flags in argument 2
+	checkFastOpen3  // the same, flags in argument 3
+	checkSignal     // the runtime sends it, but never to itself
+	checkFork       // the runtime lets a process begin; threads and the launcher's own child are free
 
 	verdicts // how many there are
 )
@@ -157,28 +168,27 @@ func syscallTable() []syscallRule {
 		{"semtimedop", 220, 192, absent},
 		{"mq_open", 240, 180, absent},
 		{"mq_unlink", 241, 181, absent},
-		// Metadata, by path and by descriptor: the broker's (§10.2).
-		{"chmod", 90, -1, broker},
-		{"fchmod", 91, 52, broker},
-		{"fchmodat", 268, 53, broker},
-		{"fchmodat2", 452, 452, broker},
-		{"chown", 92, -1, broker},
-		{"fchown", 93, 55, broker},
-		{"lchown", 94, -1, broker},
-		{"fchownat", 260, 54, broker},
-		{"utime", 132, -1, broker},
-		{"utimes", 235, -1, broker},
-		{"futimesat", 261, -1, broker},
-		{"utimensat", 280, 88, broker},
-		{"setxattr", 188, 5, broker},
-		{"lsetxattr", 189, 6, broker},
-		{"fsetxattr", 190, 7, broker},
-		{"removexattr", 197, 14, broker},
-		{"lremovexattr", 198, 15, broker},
-		{"fremovexattr", 199, 16, broker},
+		// Metadata, by path and by descriptor (§10.2).
+		{"chmod", 90, -1, byMetadata},
+		{"fchmod", 91, 52, byMetadata},
+		{"fchmodat", 268, 53, byMetadata},
+		{"fchmodat2", 452, 452, byMetadata},
+		{"chown", 92, -1, byMetadata},
+		{"fchown", 93, 55, byMetadata},
+		{"lchown", 94, -1, byMetadata},
+		{"fchownat", 260, 54, byMetadata},
+		{"utime", 132, -1, byMetadata},
+		{"utimes", 235, -1, byMetadata},
+		{"futimesat", 261, -1, byMetadata},
+		{"utimensat", 280, 88, byMetadata},
+		{"setxattr", 188, 5, byMetadata},
+		{"lsetxattr", 189, 6, byMetadata},
+		{"fsetxattr", 190, 7, byMetadata},
+		{"removexattr", 197, 14, byMetadata},
+		{"lremovexattr", 198, 15, byMetadata},
+		{"fremovexattr", 199, 16, byMetadata},
 		// Decided by arguments.
 		{"ioctl", 16, 29, checkIoctl},
-		{"clone", 56, 220, checkClone},
 		{"memfd_create", 319, 279, checkMemfd},
 		{"socketpair", 53, 199, checkPair},
 		{"open", 2, -1, checkOpen},
@@ -191,32 +201,31 @@ func syscallTable() []syscallRule {
 		{"sched_setscheduler", 144, 119, checkSelf},
 		{"sched_setparam", 142, 118, checkSelf},
 		{"sched_setattr", 314, 274, checkSelf},
-		{"kill", 62, 129, checkTarget0},
-		{"tkill", 200, 130, checkTarget0},
-		{"tgkill", 234, 131, checkTarget1},
-		{"rt_sigqueueinfo", 129, 138, checkTarget0},
-		{"rt_tgsigqueueinfo", 297, 240, checkTarget1},
 		{"pidfd_open", 434, 434, checkTarget0},
 		{"fcntl", 72, 25, checkFcntl},
 		{"setpriority", 141, 140, checkPriority},
 		{"ioprio_set", 251, 30, checkIoprio},
-		{"socket", 41, 198, network},
-		{"connect", 42, 203, network},
-		{"bind", 49, 200, network},
-		{"listen", 50, 201, network},
-		{"accept", 43, 202, network},
-		{"accept4", 288, 242, network},
+		// Signals, and what can be signalled (§10.5).
+		{"kill", 62, 129, bySignals},
+		{"tkill", 200, 130, bySignals},
+		{"tgkill", 234, 131, bySignals},
+		{"rt_sigqueueinfo", 129, 138, bySignals},
+		{"rt_tgsigqueueinfo", 297, 240, bySignals},
+		{"pidfd_send_signal", 424, 424, bySignals},
+		{"clone", 56, 220, bySignals},
+		{"fork", 57, -1, bySignals},
+		{"vfork", 58, -1, bySignals},
+		// Sockets.
+		{"socket", 41, 198, byNetwork},
+		{"connect", 42, 203, byNetwork},
+		{"bind", 49, 200, byNetwork},
+		{"listen", 50, 201, byNetwork},
+		{"accept", 43, 202, byNetwork},
+		{"accept4", 288, 242, byNetwork},
+		{"sendto", 44, 206, byNetwork},
+		{"sendmsg", 46, 211, byNetwork},
+		{"sendmmsg", 307, 269, byNetwork},
+		{"recvfrom", 45, 207, byNetwork},
+		{"recvmsg", 47, 212, byNetwork},
 	}
-}
-
-// networkVerdict resolves the verdict network for a mode (§10.2): none knows no socket at all, full knows
-// internet sockets and no unix socket.
-func networkVerdict(mode, name string) verdict {
-	switch {
-	case mode != "full":
-		return deny
-	case name == "socket":
-		return checkSocket
-	}
-	return allow
 }

@@ -86,6 +86,11 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 	return unavailable("network", "The network mode "+spec.Network.Mode+" is unknown, so nothing enforces it.")
 }
 
+// posture is how a network mode is held on this kernel.
+func (s *System) posture(network string) posture {
+	return posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
+}
+
 // limits fills in what the Spec leaves open (§10.4).
 func (l Limits) filled() Limits {
 	if l.Wall == 0 {

@@ -46,7 +46,7 @@ func strip(f filter, secret [2]uint32) (int, error) {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return -1, fmt.Errorf("capset: %w", err)
 	}
-	return loadFilter(f.with(launcherValues{markThread: uint32(tid), markKnock0: secret[0], markKnock1: secret[1]}))
+	return f.load(launcherValues{markThread: uint32(tid), markProcess: uint32(unix.Getpid()), markKnock0: secret[0], markKnock1: secret[1]})
 }
 
 // enter confines the calling, stripped thread to the ruleset, for good, and proves that signals stay inside.
@@ -64,14 +64,21 @@ func (r ruleset) enter() (domain, error) {
 	return domain{tid: unix.Gettid()}, nil
 }
 
-// loadFilter confines the calling thread's system calls and returns the listener for brokered ones.
-// A notified call waits killable only, so that a signal cannot make it happen twice.
-func loadFilter(code []insn) (int, error) {
+// load confines the calling thread's system calls and returns the listener for those that are handed over, -1
+// where none is. A notified call waits killable only, so that a signal cannot make it happen twice.
+func (f filter) load(values launcherValues) (int, error) {
+	code := f.with(values)
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))}
-	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	flags := uintptr(0)
+	if f.notifies {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	}
 	fd, _, no := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
-	if no != 0 {
+	switch {
+	case no != 0:
 		return -1, fmt.Errorf("seccomp: %w", no)
+	case !f.notifies:
+		return -1, nil
 	}
 	return int(fd), nil
 }
