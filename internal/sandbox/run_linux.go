@@ -3,9 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,11 +56,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
-	defer r.broker.endRun()
 	defer r.adopted.forget(r.pid)
-	if err := r.limit(); err != nil {
-		return nil, errors.Join(err, l.domain.kill(unix.SIGKILL))
-	}
 	r.deadline = begin.Add(j.limits.Wall)
 	for !r.finished() {
 		if err := r.step(); err != nil {
@@ -90,13 +84,16 @@ func (r *run) start() error {
 		}
 	}
 	in, out, fail := pipes[0], pipes[1], pipes[2]
-	pidfd := -1
-	attr := syscall.ProcAttr{
-		Dir: r.job.dir, Env: r.job.env,
-		Files: []uintptr{uintptr(in[0]), uintptr(out[1]), uintptr(fail[1])},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
+	child, err := newBirth(r.job, [3]int{in[0], out[1], fail[1]})
+	if err != nil {
+		closeAll(pipes[:])
+		return err
 	}
-	pid, err := r.adopted.fork(func() (int, error) { return syscall.ForkExec(r.job.path, r.job.argv, &attr) })
+	pidfd := -1
+	pid, err := r.adopted.fork(func() (pid int, err error) {
+		pid, pidfd, err = child.start()
+		return pid, err
+	})
 	if err != nil {
 		closeAll(pipes[:])
 		return err
@@ -117,30 +114,6 @@ func (r *run) start() error {
 	}
 	if err := unix.SetNonblock(in[1], true); err != nil {
 		r.shut(slotIn)
-	}
-	return nil
-}
-
-// limit puts the limits on the child (§10.4). They belong to a process and cannot be set on a thread before
-// the fork, so the first moments of the command run without, and so does for good what it forks in them:
-// every report calls these limits degraded. docs/decisions/0007 says why nothing holds the child still.
-func (r *run) limit() error {
-	l := r.job.limits
-	err := errors.Join(r.prlimit(unix.RLIMIT_CORE, 0, 0), r.prlimit(unix.RLIMIT_NOFILE, l.Files, l.Files),
-		r.prlimit(unix.RLIMIT_FSIZE, l.FileSize, l.FileSize))
-	if l.CPU > 0 {
-		seconds := uint64((l.CPU.Milliseconds() + 999) / 1000)
-		err = errors.Join(err, r.prlimit(unix.RLIMIT_CPU, seconds, seconds+1))
-	}
-	return err
-}
-
-func (r *run) prlimit(resource int, soft, hard uint64) error {
-	limit := unix.Rlimit{Cur: soft, Max: hard}
-	_, _, no := unix.RawSyscall6(unix.SYS_PRLIMIT64, uintptr(r.pid), uintptr(resource), uintptr(unsafe.Pointer(&limit)), 0,
-		uintptr(r.secret[0]), uintptr(r.secret[1]))
-	if no != 0 {
-		return os.NewSyscallError("prlimit", no)
 	}
 	return nil
 }
