@@ -56,6 +56,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
+	defer r.broker.endRun()
 	defer r.adopted.forget(r.pid)
 	r.deadline = begin.Add(j.limits.Wall)
 	for !r.finished() {
