@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 type willing struct{ asked *sandbox.Spec }
 
 func (w *willing) Facts() sandbox.Facts                   { return sandbox.Facts{} }
+func (w *willing) Prove(context.Context) sandbox.Rule     { return sandbox.Rule{} }
 func (w *willing) Environ(*sandbox.Spec, string) []string { return nil }
 func (w *willing) Check(s *sandbox.Spec) *protocol.Error  { w.asked = s; return nil }
 func (w *willing) Prepare(*sandbox.Spec) (sandbox.Box, *protocol.Error) {

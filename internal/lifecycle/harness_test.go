@@ -24,6 +24,8 @@ import (
 // noBox is a sandbox that enforces everything and runs nothing; a probe ends as the test says.
 type noBox struct{ exit int }
 
+func (b *noBox) Prove(context.Context) sandbox.Rule { return sandbox.Rule{} }
+
 func (b *noBox) Facts() sandbox.Facts {
 	return sandbox.Facts{Backend: "landlock", ABI: 7, Rules: []sandbox.Rule{{Name: "exec", Mechanism: "landlock", State: "enforced"}}}
 }

@@ -72,6 +72,9 @@ type Limits struct {
 type Sandbox interface {
 	// Facts says what this machine can enforce. Probed once per process; it changes nothing.
 	Facts() Facts
+	// Prove runs the canary (§10.5), whatever an earlier one found, and answers its row of the table. It starts a
+	// command; doctor is who asks. The other methods run it only before the first confined run of a process.
+	Prove(ctx context.Context) Rule
 	// Check answers whether the Spec could run here: kernel rules, programs, jail, network form. It runs
 	// nothing, makes nothing, and is what availability and plan ask; Prepare asks it too.
 	Check(spec *Spec) *protocol.Error

@@ -9,6 +9,9 @@ const stageNamespace = "hcpx: namespace"
 // false for a start of any other kind. Whoever makes a System calls it first: before it the process has read
 // nothing and started nothing. A stage that nobody of ours started gets no job and ends with a code.
 func Inner(argv []string) (code int, ok bool) {
+	if len(argv) > 1 && argv[0] == CanaryName {
+		return canaryMain(argv[1:]), true
+	}
 	if len(argv) != 1 || len(argv[0]) < 6 || argv[0][:6] != "hcpx: " {
 		return 0, false
 	}

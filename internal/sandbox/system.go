@@ -19,6 +19,9 @@ type Options struct {
 	Now func() time.Time
 	// Kernel, when set, is believed instead of the probe: tests hold kernels that they do not run on.
 	Kernel *Kernel
+	// Canary says how the sandbox proves itself before the first confined run (§10.5). nil leaves the proof out:
+	// that is for tests, and for a program that cannot be its own child since it does not begin with Inner.
+	Canary *Canary
 }
 
 // System is the sandbox of this machine: Landlock and seccomp on Linux, native where the Spec says so, and
@@ -29,6 +32,7 @@ type System struct {
 	zone    func() string
 	confine confiner
 	adopted adoption
+	proof   proof
 }
 
 var _ Sandbox = (*System)(nil)
@@ -46,6 +50,7 @@ func New(o Options) *System {
 		return probe()
 	})
 	s.confine.init(s)
+	s.proof.system = s
 	return s
 }
 
@@ -65,6 +70,12 @@ func (s *System) Check(spec *Spec) *protocol.Error {
 func (s *System) Prepare(spec *Spec) (Box, *protocol.Error) {
 	if spec.Native {
 		return s.prepareNative(spec)
+	}
+	if err := s.confinable(spec); err != nil {
+		return nil, err
+	}
+	if err := s.proof.need(); err != nil {
+		return nil, err
 	}
 	return s.confine.prepare(spec)
 }
