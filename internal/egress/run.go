@@ -1,0 +1,221 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Lookup resolves one name to its addresses; it is asked for listed names alone.
+type Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+
+// Dial opens a TCP connection to an address that was checked.
+type Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+
+// Bounds of one run.
+const (
+	maxDenied  = 8
+	maxAddrs   = 8   // of a family, of a name
+	maxConns   = 256 // of both sides
+	lookupTime = 10 * time.Second
+	dialTime   = 10 * time.Second
+	headTime   = 30 * time.Second
+	lingerTime = 5 * time.Second
+)
+
+// found is what a name was resolved to in this run.
+type found struct {
+	addrs  []netip.Addr // usable ones
+	failed bool         // the resolver had no answer, not even that there is none
+}
+
+// Run holds the decisions of one run. Its methods may be called from several goroutines.
+type Run struct {
+	list  *List
+	dial  Dial
+	names map[string]func() found // each asks the resolver at most once
+
+	life context.Context // ends with the run
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu     sync.Mutex
+	known  map[netip.Addr][]string // which listed names were resolved to an address
+	denied []string
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+// NewRun begins a run. Close ends it and everything that it serves.
+func NewRun(list *List, lookup Lookup, dial Dial) *Run {
+	r := &Run{list: list, dial: dial, names: map[string]func() found{}, known: map[netip.Addr][]string{}, conns: map[net.Conn]bool{}}
+	r.life, r.end = context.WithCancel(context.Background())
+	for name := range list.names {
+		r.names[name] = sync.OnceValue(func() found { return r.resolve(name, lookup) })
+	}
+	return r
+}
+
+// resolve asks for a listed name and drops what a name may not lead to (§10.2).
+func (r *Run) resolve(name string, lookup Lookup) found {
+	if name == Localhost {
+		return r.learn(name, loopbacks())
+	}
+	if lookup == nil {
+		return found{failed: true}
+	}
+	ctx, cancel := context.WithTimeout(r.life, lookupTime)
+	defer cancel()
+	got, err := lookup(ctx, name)
+	if err != nil {
+		var none *net.DNSError
+		return found{failed: !errors.As(err, &none) || !none.IsNotFound}
+	}
+	var all []netip.Addr
+	count := map[bool]int{}
+	for _, addr := range got {
+		addr = addr.Unmap()
+		if four := addr.Is4(); addr.IsValid() && addr.Zone() == "" && !slices.Contains(all, addr) && count[four] < maxAddrs {
+			count[four]++
+			all = append(all, addr)
+		}
+	}
+	usable := r.list.forName(name, all)
+	if len(usable) == 0 && len(all) > 0 {
+		r.deny("name " + name + ": " + string(classOf(all[0])) + " " + all[0].String())
+	}
+	return r.learn(name, usable)
+}
+
+// learn keeps what a name led to, for programs that connect by themselves.
+func (r *Run) learn(name string, addrs []netip.Addr) found {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, addr := range addrs {
+		r.known[addr] = append(r.known[addr], name)
+	}
+	return found{addrs: addrs}
+}
+
+// Connect decides about an address and a port that the command connects to by itself; false is a refusal, which
+// is on record then.
+func (r *Run) Connect(to netip.AddrPort) bool {
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	why := r.refusal(to)
+	if why != "" {
+		r.deny("connect " + to.String() + ": " + why)
+	}
+	return why == ""
+}
+
+func (r *Run) refusal(to netip.AddrPort) string {
+	switch c := classOf(to.Addr()); {
+	case to.Addr().Zone() != "":
+		return "an address with a zone"
+	case c == unspecified, c == multicast:
+		return string(c)
+	case r.list.literals[to]:
+		return ""
+	case c != public:
+		return string(c)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range r.known[to.Addr()] {
+		if r.list.names[name][to.Port()] {
+			return ""
+		}
+	}
+	return "not listed"
+}
+
+// targets decides about a host and a port that the proxy is asked for. No address is a refusal.
+func (r *Run) targets(host string, port uint16) []netip.AddrPort {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if to := netip.AddrPortFrom(addr.Unmap(), port); r.Connect(to) {
+			return []netip.AddrPort{to}
+		}
+		return nil
+	}
+	name := foldName(host)
+	if !r.list.names[name][port] {
+		r.deny("connect " + printable(name) + ":" + strconv.Itoa(int(port)) + ": not listed")
+		return nil
+	}
+	var to []netip.AddrPort
+	for _, addr := range r.names[name]().addrs {
+		if r.list.usable(addr, port) {
+			to = append(to, netip.AddrPortFrom(addr, port))
+		}
+	}
+	return to
+}
+
+// Deny puts a refusal of somebody else on record.
+func (r *Run) Deny(what string) { r.deny(what) }
+
+// deny records each refusal once, and the first few.
+func (r *Run) deny(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.denied) < maxDenied && !slices.Contains(r.denied, what) {
+		r.denied = append(r.denied, what)
+	}
+}
+
+// Denied are the refusals so far.
+func (r *Run) Denied() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.denied)
+}
+
+// Serve handles a connection of the command in an own goroutine, and closes it in the end. Past a number of them, and
+// after the run, it is closed at once.
+func (r *Run) Serve(c net.Conn, handle func(*Run, net.Conn)) {
+	if !r.hold(c) {
+		return
+	}
+	go func() {
+		defer r.work.Done()
+		defer r.drop(c)
+		handle(r, c)
+	}()
+}
+
+// hold registers a connection that Close has to end.
+func (r *Run) hold(c net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.conns) >= maxConns {
+		_ = c.Close()
+		return false
+	}
+	r.conns[c] = true
+	r.work.Add(1)
+	return true
+}
+
+func (r *Run) drop(c net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, c)
+	_ = c.Close()
+}
+
+// Close ends the run: nothing is resolved, dialed or carried any more when it returns.
+func (r *Run) Close() {
+	r.end()
+	r.mu.Lock()
+	r.closed = true
+	for c := range r.conns {
+		_ = c.Close()
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+}
