@@ -84,7 +84,7 @@ func Open(o Options) (*App, *protocol.Error) {
 	a.settings = set
 	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now, Done: o.Done}) })
 	a.audit = sync.OnceValue(a.newAudit)
-	a.system = sync.OnceValue(func() *sandbox.System { return a.sandbox(filepath.Join(home, "run")) })
+	a.system = sync.OnceValue(a.sandbox)
 	a.gate = sync.OnceValue(a.newGate)
 	a.exec = sync.OnceValue(a.newPipeline)
 	a.life = sync.OnceValue(a.newLifecycle)
@@ -167,13 +167,24 @@ func (a *App) newGate() *gate.Gate {
 	return g
 }
 
-// sandbox is one whose private directories lie in scratch.
-func (a *App) sandbox(scratch string) *sandbox.System {
-	return sandbox.New(sandbox.Options{Scratch: scratch, Now: a.o.Now})
+// sandbox is the one that confines this store's commands; its private directories lie in run/, its proof in canary/.
+func (a *App) sandbox() *sandbox.System {
+	canary := a.canary()
+	canary.Dir = filepath.Dir(canary.Proof)
+	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary})
 }
 
-// probe is the sandbox of a health check: the same, but away from the store (§12.1.9).
-func (a *App) probe(scratch string) sandbox.Sandbox { return a.guarded(a.sandbox(scratch)) }
+// canary is how a sandbox proves itself (§10.5), for every sandbox of this process: a proof holds for the machine.
+func (a *App) canary() *sandbox.Canary {
+	return &sandbox.Canary{Proof: filepath.Join(a.home, "canary", "passed"), Ready: a.o.Ready}
+}
+
+// probe is the sandbox of a health check: the same, but all that it makes lies in dir, away from the store (§12.1.9).
+func (a *App) probe(dir string) sandbox.Sandbox {
+	canary := a.canary()
+	canary.Dir, canary.ReadOnly = filepath.Join(dir, "canary"), true
+	return a.guarded(sandbox.New(sandbox.Options{Scratch: filepath.Join(dir, "run"), Now: a.o.Now, Canary: canary}))
+}
 
 // guarded starts nothing before a signal would be heard, and is watched where somebody counts.
 func (a *App) guarded(s sandbox.Sandbox) sandbox.Sandbox {

@@ -1,7 +1,9 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
 )
 
 // Doctor examines everything that status does and more: lint of the installed packs, what they still
@@ -20,15 +23,44 @@ func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
 	h.storeStands()
 	h.identityStands()
 	h.ok("keyring", "keyring", "No secret is kept here: bindings that need one answer not_connected.")
-	for _, r := range l.Gate.Sandbox.Facts().Rules {
-		h.view.Rules = append(h.view.Rules, SandboxRule{Rule: r.Name, Mechanism: r.Mechanism, State: r.State, Detail: r.Detail})
-	}
+	h.rules()
 	if h.st != nil {
 		h.programs()
 		h.packs(h.examine)
 		h.skillsLeft()
 	}
 	return h.done()
+}
+
+// rules is the table of §10.5. The canary is run for it, in a directory of its own: a proof may be older than what
+// broke the sandbox.
+func (h *health) rules() {
+	proved := h.proved()
+	for _, r := range h.Gate.Sandbox.Facts().Rules {
+		if r.Name == proved.Name {
+			r = proved
+		}
+		h.view.Rules = append(h.view.Rules, SandboxRule{Rule: r.Name, Mechanism: r.Mechanism, State: r.State, Detail: r.Detail})
+	}
+}
+
+func (h *health) proved() sandbox.Rule {
+	dir, err := os.MkdirTemp("", "hcpx-canary-")
+	if err != nil {
+		h.fail("sandbox", "canary", "The sandbox cannot be tried: "+sentenceEnd(err.Error())+".", "hcpx doctor")
+		return sandbox.Rule{}
+	}
+	row := h.probeBox(dir).Prove(context.Background())
+	if err := os.RemoveAll(dir); err != nil {
+		h.warn("sandbox", "canary", "What the test of the sandbox made cannot be removed: "+sentenceEnd(err.Error())+".", "rm -rf "+protocol.Word(dir))
+	}
+	switch {
+	case row.State == "enforced":
+		h.ok("sandbox", row.Name, "A child that tried to leave could not.")
+	case h.Gate.Sandbox.Facts().Backend != "" && row.Name != "":
+		h.fail("sandbox", row.Name, row.Detail, "hcpx doctor")
+	}
+	return row
 }
 
 // storeStands asks a store on disk whether its place is safe.

@@ -15,9 +15,13 @@ import (
 // program is confined like any other and tries to leave. What it can do that it may not is why nothing is run.
 // The proof holds for this start of the machine, this very file of the program and these facts of the kernel.
 type Canary struct {
-	// Dir is the directory for the proof and for what the child tries to reach: absolute, made 0700 when it is
-	// absent, and neither in Options.Scratch nor around it.
+	// Dir is the directory for what the child tries to reach: absolute, made 0700 when it is absent, and neither
+	// in Options.Scratch nor around it.
 	Dir string
+	// Proof is the file of the proof, in a directory of the same kind; "" keeps none. ReadOnly says that it is not
+	// written: whoever only looks takes what others proved, and else proves it for this process alone.
+	Proof    string
+	ReadOnly bool
 	// Program is an executable that calls Inner before anything else; "" is the one that runs now.
 	Program string
 	// Ready is closed when a child may be started; nil: at once.
@@ -49,12 +53,10 @@ func (p *proof) recall() {
 	p.once.Do(func() {
 		c := p.system.options.Canary
 		if p.key = canaryKey(c.Program, p.system.kernel()); p.key != nil {
-			p.kept = holdsProof(c.proofPath(), p.key)
+			p.kept = holdsProof(c.Proof, p.key)
 		}
 	})
 }
-
-func (c *Canary) proofPath() string { return filepath.Join(c.Dir, "passed") }
 
 // canaryKey is everything that a proof depends on; it is the text of the proof, so that reading one is comparing
 // it. The kernel's facts stand in it as they are, whatever is added to them.
@@ -81,8 +83,8 @@ func (p *proof) need() *protocol.Error {
 	if err := p.run(context.Background()); err != nil {
 		return err
 	}
-	if p.key != nil {
-		keepProof(p.system.options.Canary.proofPath(), p.key)
+	if c := p.system.options.Canary; p.key != nil && c.Proof != "" && !c.ReadOnly {
+		keepProof(c.Proof, p.key)
 	}
 	return nil
 }
@@ -133,7 +135,11 @@ func (f findings) refusal() *protocol.Error {
 
 // canaryRow is the canary's row as far as it is known without running it.
 func (s *System) canaryRow() Rule {
-	row := Rule{Name: canaryRule, Mechanism: "a child that tries to leave, before the first run", State: "missing"}
+	row := Rule{Name: canaryRule, Mechanism: "a child of hcpx that tries to leave, before the first run", State: "missing"}
+	if refusal := s.kernel().refusal(); refusal != nil {
+		row.Detail = refusal.Message
+		return row
+	}
 	if s.options.Canary == nil {
 		row.Detail = "This runtime was started without it."
 		return row
@@ -151,14 +157,13 @@ func (s *System) canaryRow() Rule {
 // Prove implements Sandbox.
 func (s *System) Prove(ctx context.Context) Rule {
 	row := s.canaryRow()
-	refusal := s.kernel().refusal()
-	if s.options.Canary != nil && refusal == nil {
-		s.proof.mu.Lock()
-		defer s.proof.mu.Unlock()
-		refusal = s.proof.run(ctx)
-		row.State, row.Detail = "enforced", ""
+	if s.options.Canary == nil || s.kernel().refusal() != nil {
+		return row
 	}
-	if refusal != nil {
+	s.proof.mu.Lock()
+	defer s.proof.mu.Unlock()
+	row.State, row.Detail = "enforced", ""
+	if refusal := s.proof.run(ctx); refusal != nil {
 		row.State, row.Detail = "missing", refusal.Message
 	}
 	return row

@@ -55,7 +55,11 @@ func New(o Options) *System {
 }
 
 // Facts implements Sandbox.
-func (s *System) Facts() Facts { return s.kernel().facts() }
+func (s *System) Facts() Facts {
+	f := s.kernel().facts()
+	f.Rules = append(f.Rules, s.canaryRow())
+	return f
+}
 
 // Check implements Sandbox (§6.3 step 8): the kernel first, then the network form, then programs and jail.
 func (s *System) Check(spec *Spec) *protocol.Error {
