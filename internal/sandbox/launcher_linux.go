@@ -24,6 +24,7 @@ type launcher struct {
 	listener int
 	broker   *broker
 	domain   domain // of use only on the thread
+	procs    processes
 	secret   [2]uint32
 	pids     *pidCounter
 	adopted  *adoption
@@ -53,6 +54,7 @@ type verdictOf struct {
 func newLauncher(f filter, c *confiner) *launcher {
 	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job),
 		pids: &c.pids, adopted: &c.system.adopted, listener: -1}
+	l.procs = scoped{l}
 	onOwnThread(func() {
 		var err error
 		l.listener, err = strip(f, l.secret)
@@ -118,7 +120,7 @@ func (l *launcher) serve() {
 func (l *launcher) guarded(j *job) (outcome *Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			outcome, err = nil, fmt.Errorf("the launcher failed: %v (%v)", p, l.domain.kill(unix.SIGKILL))
+			outcome, err = nil, fmt.Errorf("the launcher failed: %v (%v)", p, l.procs.kill(unix.SIGKILL))
 		}
 	}()
 	return l.run(j)

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +20,16 @@ const (
 	slotBroker
 	slots
 )
+
+// processes is what a backend knows of the processes of a run. All of it is called on the launcher's thread.
+type processes interface {
+	// begin starts the command with these standard files. The handle becomes readable when finish is due.
+	begin(r *run, files [3]int) (pid, handle int, err error)
+	// kill signals every process of the run.
+	kill(sig unix.Signal) error
+	// finish reaps what begin started, says in the outcome how the command ended, and leaves nothing alive.
+	finish(r *run) error
+}
 
 // run is one command on the launcher's thread, from start to the last byte of output.
 type run struct {
@@ -61,7 +70,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	r.deadline = begin.Add(j.limits.Wall)
 	for !r.finished() {
 		if err := r.step(); err != nil {
-			return nil, errors.Join(err, l.domain.kill(unix.SIGKILL))
+			return nil, errors.Join(err, l.procs.kill(unix.SIGKILL))
 		}
 	}
 	r.outcome.Stdout, r.outcome.Overflow = r.out.kept, r.out.over
@@ -71,8 +80,8 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	return &r.outcome, nil
 }
 
-// start forks from this thread, so that the child is born confined. Every descriptor above 2 is marked
-// close-on-exec before; the files are pipes, so nothing has to be opened.
+// start makes the pipes and has the command begun. Every descriptor above 2 is marked close-on-exec before; the
+// files are pipes, so nothing has to be opened.
 func (r *run) start() error {
 	if err := unix.CloseRange(3, 1<<32-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -85,14 +94,9 @@ func (r *run) start() error {
 		}
 	}
 	in, out, fail := pipes[0], pipes[1], pipes[2]
-	child, err := newBirth(r.job, [3]int{in[0], out[1], fail[1]})
-	if err != nil {
-		closeAll(pipes[:])
-		return err
-	}
 	pidfd := -1
 	pid, err := r.adopted.fork(func() (pid int, err error) {
-		pid, pidfd, err = child.start()
+		pid, pidfd, err = r.procs.begin(r, [3]int{in[0], out[1], fail[1]})
 		return pid, err
 	})
 	if err != nil {
@@ -199,12 +203,12 @@ func (r *run) late() error {
 
 func (r *run) ask() error {
 	r.phase, r.deadline = asked, r.job.clock().Add(r.job.limits.Grace)
-	return r.domain.kill(unix.SIGTERM)
+	return r.procs.kill(unix.SIGTERM)
 }
 
 func (r *run) kill() error {
 	r.phase, r.deadline = killed, r.job.clock().Add(drainTime)
-	return r.domain.kill(unix.SIGKILL)
+	return r.procs.kill(unix.SIGKILL)
 }
 
 // read takes what a pipe holds.
@@ -243,24 +247,15 @@ func (r *run) write() {
 	r.job.stdin = r.job.stdin[n:]
 }
 
-// collect reaps the direct child and ends everything that it left behind (§6.9).
+// collect has the tree finished (§6.9); what is left is output.
 func (r *run) collect() error {
-	var status unix.WaitStatus
-	var usage unix.Rusage
-	for {
-		_, err := unix.Wait4(r.pid, &status, 0, &usage)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return os.NewSyscallError("wait4", err)
-		}
+	if err := r.procs.finish(r); err != nil {
+		return err
 	}
 	r.shut(slotExit)
 	r.shut(slotIn)
-	r.outcome.ended(status, usage, r.job.limits)
 	r.phase, r.deadline = collected, r.job.clock().Add(drainTime)
-	return r.sweep()
+	return nil
 }
 
 // ended fills in how the direct child ended and which limit that was (§10.4).

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"sync"
@@ -9,6 +10,39 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// scoped are the processes of a launcher whose domain keeps signals inside.
+type scoped struct{ *launcher }
+
+// begin forks from this thread, so that the child is born confined.
+func (t scoped) begin(r *run, files [3]int) (pid, handle int, err error) {
+	child, err := newBirth(r.job, files)
+	if err != nil {
+		return 0, -1, err
+	}
+	return child.start()
+}
+
+func (t scoped) kill(sig unix.Signal) error { return t.domain.kill(sig) }
+
+// finish reaps the direct child and ends everything that it left behind (§6.9).
+func (t scoped) finish(r *run) error {
+	status, usage, err := reap(r.pid)
+	if err != nil {
+		return err
+	}
+	r.outcome.ended(status, usage, r.job.limits)
+	return r.sweep()
+}
+
+// reap waits for a child that has ended.
+func reap(pid int) (status unix.WaitStatus, usage unix.Rusage, err error) {
+	for {
+		if _, err = unix.Wait4(pid, &status, 0, &usage); !errors.Is(err, unix.EINTR) {
+			return status, usage, os.NewSyscallError("wait4", err)
+		}
+	}
+}
 
 // sweep kills what is left in the domain after the direct child was reaped, counts it, and waits until it is
 // dead. The kill needs no list; the list is for the count and for the waiting.
