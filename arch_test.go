@@ -25,6 +25,7 @@ var rooms = []struct {
 	{"internal/yamldoc", ""},
 	{"examples", ""},
 	{"internal/stamp", "protocol"},
+	{"internal/protect", ""},
 	{"internal/manifest", "protocol jsondoc"},
 	{"internal/policy", "protocol jsondoc"},
 	{"internal/skill", "protocol yamldoc"},

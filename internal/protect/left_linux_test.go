@@ -1,0 +1,138 @@
+package protect
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+)
+
+// killed is a guard whose process died: its locks are gone and its journal is not.
+func killed(t *testing.T, g *Guard) {
+	t.Helper()
+	must(t, g.close())
+}
+
+// A run that was killed with its runtime: the next one in that workspace waits for a person, who puts back.
+func Test_10_2_Leftover(t *testing.T) {
+	g := newGround(t)
+	guard := g.begin("first")
+	if left, err := Left(g.home); err != nil || len(left) > 0 {
+		t.Fatal("a run that goes on is no leftover:", left, err)
+	}
+	g.write(g.root+"/.git/hooks/post-checkout", "evil", 0o755)
+	must(t, os.Remove(g.root+"/Makefile"))
+	killed(t, guard)
+
+	_, err := Begin(context.Background(), g.watch("second"))
+	var refused *LeftError
+	if !errors.As(err, &refused) || refused.Left.Run != "first" || refused.Left.Root != g.root {
+		t.Fatal(err)
+	}
+	other := newGround(t)
+	w := other.watch("third")
+	w.Home = g.home
+	if guard, err := Begin(context.Background(), w); err != nil {
+		t.Error("another workspace is not held up:", err)
+	} else if _, err := guard.End(); err != nil {
+		t.Error(err)
+	}
+
+	left, err := Left(g.home)
+	if err != nil || len(left) != 1 || left[0].Command != "x/y" {
+		t.Fatal(left, err)
+	}
+	changes, err := left[0].Mend()
+	if err != nil || len(changes) != 2 || !changes[0].Restored || !changes[1].Restored {
+		t.Fatalf("%+v %v", changes, err)
+	}
+	if _, err := os.Lstat(g.root + "/.git/hooks/post-checkout"); err == nil {
+		t.Error("the hook stands")
+	}
+	if text, err := os.ReadFile(g.root + "/Makefile"); string(text) != "all:\n" {
+		t.Error(string(text), err)
+	}
+	g.closed()
+	if _, err := g.begin("fourth").End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// One that changed nothing of the list holds nobody up.
+func Test_10_2_LeftoverWithoutHarm(t *testing.T) {
+	g := newGround(t)
+	guard := g.begin("first")
+	g.write(g.root+"/src/main.c", "changed", 0o644)
+	killed(t, guard)
+	if _, err := g.begin("second").End(); err != nil {
+		t.Error(err)
+	}
+	g.closed()
+
+	guard = g.begin("third") // killed before its journal was whole
+	must(t, os.Remove(guard.dir+"/"+recordFile))
+	killed(t, guard)
+	if _, err := g.begin("fourth").End(); err != nil {
+		t.Error(err)
+	}
+
+	guard = g.begin("fifth") // and its workspace is gone since
+	killed(t, guard)
+	must(t, os.RemoveAll(g.root))
+	left, err := Left(g.home)
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	if _, err := left[0].Mend(); !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+	if left, err = Left(g.home); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}
+
+// Commands that change protected names by design run alone in a workspace; others run beside each other.
+func Test_10_2_ByDesignIsAlone(t *testing.T) {
+	g := newGround(t)
+	first, second := g.begin("first"), g.begin("second")
+	var busy *BusyError
+	if _, err := Begin(context.Background(), g.watch("third", "*")); !errors.As(err, &busy) {
+		t.Error(err)
+	}
+	for _, guard := range []*Guard{first, second} {
+		if changes, err := guard.End(); err != nil || changes != nil {
+			t.Error(changes, err)
+		}
+	}
+	alone := g.begin("fourth", "*")
+	if _, err := Begin(context.Background(), g.watch("fifth")); !errors.As(err, &busy) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w := g.watch("sixth")
+	w.Patience = 1 << 40
+	if _, err := Begin(ctx, w); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := alone.End(); err != nil {
+		t.Error(err)
+	}
+	g.closed()
+}
+
+// What cannot be remembered is not run.
+func Test_10_2_TooMuchToRemember(t *testing.T) {
+	g := newGround(t)
+	must(t, os.Truncate(g.root+"/Makefile", maxBytes+1))
+	var much *TooMuchError
+	if _, err := Begin(context.Background(), g.watch("first")); !errors.As(err, &much) || much.Path != "Makefile" {
+		t.Error(err)
+	}
+	g.closed()
+	for _, run := range []string{"", "..", "a/b"} {
+		if _, err := Begin(context.Background(), g.watch(run)); err == nil {
+			t.Errorf("%q named a run", run)
+		}
+	}
+}

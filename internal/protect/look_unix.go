@@ -1,0 +1,352 @@
+//go:build unix
+
+package protect
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// kinds of a node.
+const (
+	kindFile  = "file"
+	kindDir   = "directory"
+	kindLink  = "link"
+	kindOther = "other"    // a device, fifo or socket: never opened
+	kindFull  = "overfull" // a directory with more in it than is looked at
+)
+
+// node is what was found at a name.
+type node struct {
+	Kind   string `json:"kind"`
+	Mode   uint32 `json:"mode"` // permissions, with setuid, setgid and sticky
+	UID    uint32 `json:"uid"`
+	GID    uint32 `json:"gid"`
+	Mtime  int64  `json:"mtime"`
+	Ctime  int64  `json:"ctime"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"` // "" for a file that could not be read
+	Offset int64  `json:"offset,omitempty"` // of its content in the journal
+	Target []byte `json:"target,omitempty"`
+	Dev    uint64 `json:"dev"`
+	Ino    uint64 `json:"ino"`
+}
+
+// view is what one look found, by key.
+type view map[string]*node
+
+// key names a place: the number of the tree, and the path in it.
+func key(tree int, rel string) string { return strconv.Itoa(tree) + "/" + rel }
+
+func unkey(k string) (tree int, rel string) {
+	number, rel, _ := strings.Cut(k, "/")
+	tree, _ = strconv.Atoi(number) // key wrote it
+	return tree, rel
+}
+
+// gitPlace is a git directory: the tree it lies in, and where. A linked one is only a worktree's.
+type gitPlace struct {
+	Tree   int    `json:"tree"`
+	Rel    string `json:"rel"`
+	Linked bool   `json:"linked,omitempty"`
+	Alias  string `json:"alias"` // how a policy names it
+}
+
+// looker makes one look. Before a run it copies content; afterwards it has the look before to bear with what the run
+// did to hinder it.
+type looker struct {
+	trees   trees
+	git     []gitPlace
+	before  view
+	content io.Writer
+	offset  int64
+	read    int64
+	view    view
+	buffer  []byte
+}
+
+// all looks at every name of the list.
+func (l *looker) all() error {
+	if _, err := l.node(0, ".git"); err != nil {
+		return err
+	}
+	bare := false
+	for _, g := range l.git {
+		names := gitNames[:]
+		if g.Linked {
+			names = linkedNames[:]
+		}
+		for _, name := range names {
+			if err := l.leaf(g.Tree, path.Join(g.Rel, name)); err != nil {
+				return err
+			}
+		}
+		bare = bare || g.Tree == 0 && g.Rel == "."
+	}
+	names := rootNames()
+	if !bare {
+		names = append(names, "HEAD") // with it a directory becomes a git directory
+	}
+	for _, name := range names {
+		if err := l.leaf(0, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf looks at a listed name and, if it is a directory, at all that lies in it.
+func (l *looker) leaf(tree int, rel string) error {
+	n, err := l.node(tree, rel)
+	if err != nil || n == nil || n.Kind != kindDir {
+		return err
+	}
+	start := len(l.view)
+	err = l.within(tree, rel, start)
+	var full *TooMuchError
+	if l.before != nil && errors.As(err, &full) {
+		for k := range l.view {
+			if strings.HasPrefix(k, key(tree, rel)+"/") {
+				delete(l.view, k)
+			}
+		}
+		n.Kind = kindFull
+		return nil
+	}
+	return err
+}
+
+// within looks at what lies in a directory. git never runs a hook whose name ends in .sample.
+func (l *looker) within(tree int, rel string, start int) error {
+	names, err := l.list(tree, rel)
+	if err != nil {
+		return err
+	}
+	if len(l.view)-start+len(names) > maxNodes || strings.Count(rel, "/") > maxDepth {
+		return &TooMuchError{l.trees.show(key(tree, rel))}
+	}
+	hooks := path.Base(rel) == "hooks"
+	for _, name := range names {
+		if hooks && strings.HasSuffix(name, ".sample") {
+			continue
+		}
+		child := path.Join(rel, name)
+		n, err := l.node(tree, child)
+		if err == nil && n != nil && n.Kind == kindDir {
+			err = l.within(tree, child, start)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const maxDepth = 64
+
+// list names what lies in a directory, sorted.
+func (l *looker) list(tree int, rel string) ([]string, error) {
+	fd, err := l.trees[tree].open(rel)
+	if err != nil {
+		return nil, err
+	}
+	dir := os.NewFile(uintptr(fd), rel)
+	names, err := dir.Readdirnames(maxNodes + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	slices.Sort(names)
+	return names, errors.Join(err, dir.Close())
+}
+
+// node looks at one name, its parents first. It is nil when nothing is there; a parent that is no directory
+// has a node of its own, and nothing lies below it.
+func (l *looker) node(tree int, rel string) (*node, error) {
+	k := key(tree, rel)
+	if n, ok := l.view[k]; ok {
+		return n, nil
+	}
+	if parent := path.Dir(rel); parent != "." {
+		n, err := l.node(tree, parent)
+		if err != nil || n == nil || n.Kind != kindDir {
+			return nil, err
+		}
+	}
+	parent, err := l.trees[tree].open(path.Dir(rel))
+	if err != nil {
+		return nil, err
+	}
+	n, err := l.at(parent, path.Base(rel), k)
+	if err = errors.Join(err, unix.Close(parent)); err != nil || n == nil {
+		return nil, err
+	}
+	l.view[k] = n
+	return n, nil
+}
+
+// at looks at a name in an open directory.
+func (l *looker) at(dir int, name, k string) (*node, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.trees.show(k), err)
+	}
+	n := nodeOf(&st)
+	switch n.Kind {
+	case kindFile:
+		err = l.file(dir, name, k, n)
+	case kindLink:
+		n.Target, err = target(dir, name)
+	case kindDir:
+		if was := l.before[k]; l.before != nil && n.Mode&0o700 != 0o700 && (was == nil || was.Mode != n.Mode) {
+			err = chmodAt(dir, name, n.Mode|0o700) // else nobody could look into it
+		}
+	}
+	if full := (*TooMuchError)(nil); err != nil && !errors.As(err, &full) {
+		err = fmt.Errorf("%s: %w", l.trees.show(k), err)
+	}
+	return n, err
+}
+
+// file hashes a file, and before the run keeps its content. One that can't be read has no hash.
+func (l *looker) file(dir int, name, k string, n *node) error {
+	if l.content != nil && l.offset+n.Size > maxBytes {
+		return &TooMuchError{l.trees.show(k)}
+	}
+	if l.content == nil && (n.Size > maxBytes || l.read > 4*maxBytes) {
+		return nil // it is longer than anything that was there before
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	sum := sha256.New()
+	var to io.Writer = sum
+	if l.content != nil {
+		to = io.MultiWriter(sum, l.content)
+	}
+	if l.buffer == nil {
+		l.buffer = make([]byte, 32<<10)
+	}
+	// One byte more than there was shows that it grew meanwhile.
+	size, err := io.CopyBuffer(struct{ io.Writer }{to}, io.LimitReader(f, maxBytes+1), l.buffer)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	switch {
+	case size <= maxBytes:
+	case l.content == nil:
+		return nil
+	default:
+		return &TooMuchError{l.trees.show(k)}
+	}
+	n.Size, n.Offset, n.SHA256 = size, l.offset, hex.EncodeToString(sum.Sum(nil))
+	l.offset, l.read = l.offset+size, l.read+size
+	return nil
+}
+
+func nodeOf(st *unix.Stat_t) *node {
+	n := &node{Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid, Size: st.Size, Dev: uint64(st.Dev), Ino: st.Ino,
+		Mtime: mtime(st), Ctime: ctime(st), Kind: kindOther}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		n.Kind = kindFile
+	case unix.S_IFDIR:
+		n.Kind = kindDir
+	case unix.S_IFLNK:
+		n.Kind = kindLink
+	}
+	return n
+}
+
+func target(dir int, name string) ([]byte, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n:n], nil
+}
+
+// tree is a directory that was opened before the run: what its path means later doesn't matter.
+type tree struct {
+	path   string
+	handle *os.File
+	node   *node
+}
+
+type trees []tree
+
+// openTrees opens the workspace and the git directories elsewhere, but for one that lies in another of them.
+func openTrees(paths []string) (trees, error) {
+	var ts trees
+	for i, p := range paths {
+		if i > 0 && slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(p, other+"/") }) {
+			continue
+		}
+		fd, err := unix.Open(p, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", p, err), ts.close())
+		}
+		var st unix.Stat_t
+		t := tree{path: p, handle: os.NewFile(uintptr(fd), p)}
+		ts = append(ts, t)
+		if err := unix.Fstat(fd, &st); err != nil {
+			return nil, errors.Join(err, ts.close())
+		}
+		ts[len(ts)-1].node = nodeOf(&st)
+	}
+	return ts, nil
+}
+
+func (ts trees) close() error {
+	var err error
+	for _, t := range ts {
+		err = errors.Join(err, t.handle.Close())
+	}
+	return err
+}
+
+// show is a key for people: a path in the workspace as it looks from there, others whole.
+func (ts trees) show(k string) string {
+	tree, rel := unkey(k)
+	if tree == 0 {
+		return rel
+	}
+	return filepath.Join(ts[tree].path, rel)
+}
+
+// open opens a directory beneath the tree, one step at a time and through no link. The caller closes it.
+func (t tree) open(rel string) (int, error) {
+	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(t.handle.Fd()), ".", how, 0)
+	if err != nil || rel == "." {
+		return fd, err
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		next, err := unix.Openat(fd, part, how, 0)
+		if err = errors.Join(err, unix.Close(fd)); err != nil {
+			return -1, fmt.Errorf("%s: %w", filepath.Join(t.path, rel), err)
+		}
+		fd = next
+	}
+	return fd, nil
+}
