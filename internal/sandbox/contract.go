@@ -66,6 +66,9 @@ type Limits struct {
 	Files    uint64        `json:"files"`
 	FileSize uint64        `json:"file_size"`
 	Output   int           `json:"output"` // bytes of stdout; stderr keeps a tail
+	// Of the whole run: bytes of memory and swap, and processes with their threads.
+	Memory    uint64 `json:"memory"`
+	Processes int    `json:"processes"`
 }
 
 // Sandbox is the contract. All methods may be called from several goroutines.
@@ -106,7 +109,7 @@ type Outcome struct {
 	Stdout     []byte   // whole, at most Limits.Output
 	Stderr     []byte   // the last bytes, at most 64 KiB
 	StderrSize int64    // all bytes written
-	Limit      string   // which limit ended it: cpu, file_size, "" else
+	Limit      string   // which limit ended it: cpu, open_files, file_size, memory, processes, "" else
 	Denied     []string // what the sandbox is known to have refused
 	Duration   time.Duration
 	Report     Report
@@ -118,8 +121,9 @@ type Report struct {
 	ABI      int      `json:"abi,omitempty"`
 	Errata   int      `json:"errata,omitempty"`
 	Network  string   `json:"network"`
-	Killed   int      `json:"killed,omitempty"` // processes left over at the end of the run
-	Degraded []string `json:"degraded"`         // rules or limits that are not enforced here
+	Killed   int      `json:"killed,omitempty"`  // processes left over at the end of the run
+	Watched  string   `json:"watched,omitempty"` // how memory and processes were watched: sampled | cgroup; "" = it was over before the first look
+	Degraded []string `json:"degraded"`          // rules or limits that are not enforced, or only now and then
 }
 
 // Facts is what the machine can enforce.

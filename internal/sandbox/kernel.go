@@ -17,6 +17,7 @@ type Kernel struct {
 	Notify     bool // seccomp user notification
 	CloseRange bool
 	Openat2    bool
+	Groups     string // below which a run gets a cgroup of its own (§10.4), "" = nowhere; looked for when asked, not by probe
 }
 
 // The Landlock ABIs at which a promise begins.
@@ -122,7 +123,7 @@ func (k Kernel) facts() Facts {
 		f.Backend = "landlock"
 	}
 	f.Rules = append(f.Rules, Rule{Name: "network-hosts", Mechanism: "a connect broker", State: "missing", Detail: hostsMissing})
-	for _, row := range append(alongRows(), limitRows()...) {
+	for _, row := range append(alongRows(), limitRows(k.Groups)...) {
 		if why != "" {
 			row.State, row.Detail = "missing", why // nothing is run, so nothing is kept
 		}

@@ -3,7 +3,6 @@ package sandbox_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,8 +104,8 @@ func Test_10_5_rules_table(t *testing.T) {
 		}
 		seen[row.Name] = true
 	}
-	for rule, state := range map[string]string{"files": "enforced", "network-hosts": "missing", "memory": "missing", "processes": "missing",
-		"cpu": "degraded", "open-files": "degraded", "file-size": "degraded", "metadata": "enforced", "signals": "enforced", "runtime": "enforced"} {
+	for rule, state := range map[string]string{"files": "enforced", "network-hosts": "missing", "memory": "degraded", "processes": "degraded",
+		"cpu": "enforced", "open-files": "enforced", "file-size": "enforced", "core-dumps": "enforced", "metadata": "enforced", "signals": "enforced", "runtime": "enforced"} {
 		if find(facts, rule).State != state {
 			t.Errorf("%s is not %s", rule, state)
 		}
@@ -124,23 +123,6 @@ func Test_10_5_nothing_enforced_without_a_backend(t *testing.T) {
 			if row.State != "missing" || row.Detail == "" {
 				t.Errorf("%+v", row)
 			}
-		}
-	}
-}
-
-// §10.4: a limit that is applied after the start is never claimed: each report and the table call it degraded,
-// with a sentence.
-func Test_10_4_limits_after_the_start_are_degraded(t *testing.T) {
-	kernel := able()
-	facts := sandbox.New(sandbox.Options{Kernel: &kernel}).Facts()
-	s := sandbox.New(sandbox.Options{Scratch: filepath.Join(t.TempDir(), "scratch")})
-	o := sandboxtest.Exec(t, s, sandboxtest.Kind{Native: s.Facts().Backend == ""}.Spec(t, "exit", "0"))
-	for _, limit := range []string{"cpu", "open-files", "file-size", "core-dumps"} {
-		if row := find(facts, limit); row.State != "degraded" || !strings.Contains(row.Detail, "just after the start") {
-			t.Errorf("%+v", row)
-		}
-		if !slices.Contains(o.Report.Degraded, limit) {
-			t.Errorf("%s is not in %v", limit, o.Report.Degraded)
 		}
 	}
 }

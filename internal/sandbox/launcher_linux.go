@@ -28,6 +28,7 @@ type launcher struct {
 	secret   [2]uint32
 	pids     *pidCounter
 	adopted  *adoption
+	groups   func() *groups
 	buffer   []byte
 }
 
@@ -53,7 +54,7 @@ type verdictOf struct {
 // newLauncher begins a new thread, which strips itself while the caller builds the jail.
 func newLauncher(f filter, c *confiner) *launcher {
 	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job),
-		pids: &c.pids, adopted: &c.system.adopted, listener: -1}
+		pids: &c.pids, adopted: &c.system.adopted, groups: c.groups, listener: -1}
 	l.procs = scoped{l}
 	onOwnThread(func() {
 		var err error
@@ -141,6 +142,7 @@ type confiner struct {
 	hidden  func() error
 	filters map[string]func() (filter, error)
 	pids    pidCounter
+	groups  func() *groups
 
 	mu   sync.Mutex
 	idle []*launcher
@@ -152,6 +154,7 @@ func (c *confiner) init(s *System) {
 	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
 	c.place = sync.OnceValue(func() place { return placeOf(s.options.Scratch) })
 	c.hidden = sync.OnceValue(conceal)
+	c.groups = sync.OnceValue(hostGroups)
 	c.filters = map[string]func() (filter, error){}
 	for _, mode := range []string{"none", "full", "hosts"} {
 		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(s.posture(mode)) })

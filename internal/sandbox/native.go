@@ -21,7 +21,7 @@ import (
 func nativeDegraded() []string {
 	degraded := []string{"system-calls", "files", "programs", "signals", "abstract-sockets", "metadata", "privileges",
 		"network", "survivors"}
-	return append(degraded, notEnforced()...)
+	return append(degraded, notNative()...)
 }
 
 // checkNative is what still holds without a sandbox: the recorded programs and the directories must be there.

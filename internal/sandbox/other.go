@@ -20,6 +20,8 @@ func (c *confiner) init(s *System) { c.system = s }
 
 func (c *confiner) warm() {}
 
+func (c *confiner) delegated() string { return "" }
+
 func (c *confiner) check(spec *Spec) (*world, *protocol.Error) {
 	if err := c.system.confinable(spec); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ const (
 	slotIn
 	slotCancel
 	slotBroker
+	slotWatch
 	slots
 )
 
@@ -27,6 +28,8 @@ type processes interface {
 	begin(r *run, files [3]int) (pid, handle int, err error)
 	// kill signals every process of the run.
 	kill(sig unix.Signal) error
+	// list is who belongs to the run and has not ended, by the numbers that this process knows them by.
+	list(r *run) []int
 	// finish reaps what begin started, says in the outcome how the command ended, and leaves nothing alive.
 	finish(r *run) error
 }
@@ -42,6 +45,7 @@ type run struct {
 	outcome  Outcome
 	deadline time.Time
 	phase    phase
+	watch    watch
 }
 
 // phase says what the next deadline means.
@@ -67,7 +71,9 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	defer r.release()
 	defer r.broker.endRun()
 	defer r.adopted.forget(r.pid)
+	defer r.closeWatch()
 	r.deadline = begin.Add(j.limits.Wall)
+	r.watch.begin(begin)
 	for !r.finished() {
 		if err := r.step(); err != nil {
 			return nil, errors.Join(err, l.procs.kill(unix.SIGKILL))
@@ -75,6 +81,8 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	}
 	r.outcome.Stdout, r.outcome.Overflow = r.out.kept, r.out.over
 	r.outcome.Stderr, r.outcome.StderrSize = r.err.last(), r.err.size
+	r.closeWatch()
+	r.outcome.said()
 	r.outcome.Denied = l.broker.takeDenied()
 	r.outcome.Duration = j.clock().Sub(begin)
 	return &r.outcome, nil
@@ -154,10 +162,14 @@ func (r *run) finished() bool {
 
 // step waits for the next thing and does it.
 func (r *run) step() error {
-	left := r.deadline.Sub(r.job.clock())
-	if left <= 0 {
+	now := r.job.clock()
+	if !now.Before(r.deadline) {
 		return r.late()
 	}
+	if r.due(now) {
+		return r.look(now)
+	}
+	left := r.until().Sub(now)
 	if _, err := unix.Poll(r.poll[:], int((left+time.Millisecond-1)/time.Millisecond)); err != nil {
 		if errors.Is(err, unix.EINTR) {
 			return nil
@@ -173,6 +185,9 @@ func (r *run) step() error {
 	r.read(slotErr)
 	if r.out.over && r.phase < killed {
 		return r.kill()
+	}
+	if err := r.found(); err != nil {
+		return err
 	}
 	if r.poll[slotCancel].Revents != 0 && r.phase == running {
 		r.poll[slotCancel].Fd = -1
@@ -267,6 +282,7 @@ func (o *Outcome) ended(status unix.WaitStatus, usage unix.Rusage, limits Limits
 	o.Exit, o.Signal = -1, unix.SignalName(status.Signal())
 	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	switch {
+	case o.Limit != "": // the watch ended it
 	case status.Signal() == unix.SIGXFSZ:
 		o.Limit = "file_size"
 	case status.Signal() == unix.SIGXCPU, status.Signal() == unix.SIGKILL && limits.CPU > 0 && used >= limits.CPU:

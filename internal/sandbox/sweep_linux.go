@@ -25,6 +25,17 @@ func (t scoped) begin(r *run, files [3]int) (pid, handle int, err error) {
 
 func (t scoped) kill(sig unix.Signal) error { return t.domain.kill(sig) }
 
+func (t scoped) list(r *run) []int {
+	pids := []int{r.pid}
+	for _, pid := range r.pids.since(r.pid) {
+		if fd := t.domain.running(pid); fd >= 0 {
+			_ = unix.Close(fd)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // finish reaps the direct child and ends everything that it left behind (§6.9).
 func (t scoped) finish(r *run) error {
 	status, usage, err := reap(r.pid)

@@ -56,7 +56,11 @@ func New(o Options) *System {
 
 // Facts implements Sandbox.
 func (s *System) Facts() Facts {
-	f := s.kernel().facts()
+	k := s.kernel()
+	if s.options.Kernel == nil {
+		k.Groups = s.confine.delegated()
+	}
+	f := k.facts()
 	f.Rules = append(f.Rules, s.canaryRow())
 	return f
 }
@@ -104,26 +108,6 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 // posture is how a network mode is held on this kernel.
 func (s *System) posture(network string) posture {
 	return posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
-}
-
-// limits fills in what the Spec leaves open (§10.4).
-func (l Limits) filled() Limits {
-	if l.Wall == 0 {
-		l.Wall = time.Minute
-	}
-	if l.Grace == 0 {
-		l.Grace = 2 * time.Second
-	}
-	if l.Files == 0 {
-		l.Files = 1024
-	}
-	if l.FileSize == 0 {
-		l.FileSize = 1 << 30
-	}
-	if l.Output == 0 {
-		l.Output = 8 << 20
-	}
-	return l
 }
 
 // Warm asks what every run asks (kernel, common grants, filter) beside whatever the caller does meanwhile, so that
