@@ -8,12 +8,20 @@ const (
 	fsIocFssetxattr  = 0x401c5820
 	fsIocVerity      = 0x40806685
 	fsIocEncryption  = 0x800c6613
+	btrfsSnap        = 0x50009401 // subvolumes are made and removed by descriptors that need no right to write
+	btrfsSubvolume   = 0x5000940e
+	btrfsDestroy     = 0x5000940f
+	btrfsSnapV2      = 0x50009417
+	btrfsSubvolumeV2 = 0x50009418
+	btrfsDestroyV2   = 0x5000943f
+	btrfsFlags       = 0x4008941a
 	fioSetown        = 0x8901
 	siocSpgrp        = 0x8902
 	cloneRefused     = 0x7e028000 // new namespaces; a child of the runtime instead of one's own
 	cloneThread      = 0x10000
 	fSetown          = 8
 	fSetownEx        = 15
+	fSetlease        = 1024
 	mfdNoexecSeal    = 0x8
 	openCreates      = 0x400040 // O_CREAT and the bit of O_TMPFILE
 	setidBits        = 0o6000
@@ -43,7 +51,8 @@ func (a *assembler) check(v verdict) {
 	yes, no, never := a.to(allow), a.to(refuse), a.to(deny)
 	switch v {
 	case checkIoctl:
-		a.noneOf(1, tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption, fioSetown, siocSpgrp)
+		a.noneOf(1, tiocsti, tioclinux, fsIocSetflags, fsIocFssetxattr, fsIocVerity, fsIocEncryption, fioSetown, siocSpgrp,
+			btrfsSnap, btrfsSubvolume, btrfsDestroy, btrfsSnapV2, btrfsSubvolumeV2, btrfsDestroyV2, btrfsFlags)
 	case checkClone:
 		a.arg(0)
 		a.jump(opJset, cloneRefused, no, yes)
@@ -83,7 +92,7 @@ func (a *assembler) check(v verdict) {
 		a.marked(markThread)
 		a.jump(opJeq, 0, no, yes)
 	case checkFcntl:
-		a.noneOf(1, fSetown, fSetownEx)
+		a.noneOf(1, fSetown, fSetownEx, fSetlease)
 	case checkPriority:
 		a.own(0, yes, no)
 	case checkIoprio:

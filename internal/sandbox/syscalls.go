@@ -53,7 +53,7 @@ const (
 	checkLimits   // the same, but for the launcher's own call
 	checkTarget0  // argument 0 is not the launcher's thread
 	checkTarget1  // argument 1 is not the launcher's thread
-	checkFcntl    // no owner for a descriptor's signals
+	checkFcntl    // no owner for a descriptor's signals, no lease that makes others wait
 	checkPriority // of the caller itself
 	checkIoprio   // of the caller itself
 	checkSocket   // network full
@@ -120,12 +120,17 @@ func syscallTable() []syscallRule {
 		{"iopl", 172, -1, refuse},
 		{"ioperm", 173, -1, refuse},
 		{"modify_ldt", 154, -1, refuse},
-		// Keys, handles that ignore paths, quotas, swap, clocks, the machine.
+		// Keys, handles and watches that ignore what a path is granted, quotas, swap, clocks, the machine.
 		{"add_key", 248, 217, refuse},
 		{"request_key", 249, 218, refuse},
 		{"keyctl", 250, 219, refuse},
 		{"open_by_handle_at", 304, 265, refuse},
 		{"fanotify_init", 300, 262, refuse},
+		{"inotify_init", 253, -1, absent},
+		{"inotify_init1", 294, 26, absent},
+		{"inotify_add_watch", 254, 27, refuse},
+		{"statmount", 457, 457, absent},
+		{"listmount", 458, 458, absent},
 		{"quotactl", 179, 60, refuse},
 		{"quotactl_fd", 443, 443, refuse},
 		{"swapon", 167, 224, refuse},
