@@ -19,7 +19,9 @@ import (
 // attacks are the probes of the red team; nil says that one worked.
 func attacks() map[string]Attack {
 	all := map[string]Attack{}
-	for _, group := range []map[string]Attack{onFiles(), onMetadata(), onNetwork(), onProcesses(), onThreads(), onKernel()} {
+	for _, group := range []map[string]Attack{onFiles(), onMetadata(), onNetwork(), onProcesses(), onThreads(), onKernel(),
+		onTerminals(), onDevices(), onInherited(), onSurvival(), onVictims(), onProc(), onSelf(), onForeign(), onCalls(), onSockets(), onHandles(),
+		{"victim": victim}} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -158,10 +160,7 @@ func onKernel() map[string]Attack {
 		"unshare": func([]string) error { return unix.Unshare(unix.CLONE_FILES) },
 		"clone3":  func([]string) error { return notAbsent(raw(unix.SYS_CLONE3, 0, 0, 0)) },
 		"nothing": func([]string) error { return nil },
-		"open-fd": func(a []string) error { _, err := unix.FcntlInt(uintptr(pid(a[0])), unix.F_GETFD, 0); return err },
-		"tiocsti": func([]string) error { return notPermitted(unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x')) },
 		"regain":  func([]string) error { return caps() },
-		"core":    core,
 	}
 }
 
@@ -283,13 +282,18 @@ func memfd(a []string) error {
 	if err != nil {
 		return err
 	}
-	fd, err := unix.MemfdCreate("code", 0)
+	flags := 0
+	if len(a) > 1 {
+		flags = pid(a[1])
+	}
+	fd, err := unix.MemfdCreate("code", flags)
 	if err != nil {
 		return err
 	}
 	if _, err := unix.Write(fd, code); err != nil {
 		return err
 	}
+	_ = unix.Fchmod(fd, 0o755) // one that is sealed was never executable
 	return exec.Command(fmt.Sprintf("/proc/self/fd/%d", fd), Arg, "nothing").Run()
 }
 
