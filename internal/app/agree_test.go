@@ -34,6 +34,7 @@ import (
 type willing struct{ refuse *protocol.Error }
 
 func (w willing) Facts() sandbox.Facts                                 { return sandbox.Facts{} }
+func (w willing) Jail(*sandbox.Spec, string) sandbox.Jail              { return sandbox.Jail{} }
 func (w willing) Prove(context.Context) sandbox.Rule                   { return sandbox.Rule{} }
 func (w willing) Environ(*sandbox.Spec, string) []string               { return nil }
 func (w willing) Check(*sandbox.Spec) *protocol.Error                  { return w.refuse }

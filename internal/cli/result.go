@@ -64,6 +64,10 @@ type planView struct {
 	Reads     []string   `json:"reads"`
 	Writes    []string   `json:"writes"`
 	Executes  []string   `json:"executes"`
+	Private   planAccess `json:"private"`
+	Base      planAccess `json:"base"`
+	Backend   string     `json:"backend"`
+	Degraded  []string   `json:"degraded"`
 	Withheld  []string   `json:"withheld"`
 	Isolation string     `json:"isolation"`
 	Network   planNet    `json:"network"`
@@ -80,6 +84,14 @@ type planView struct {
 		Message string `json:"message"`
 	} `json:"confirm"`
 	Grant []string `json:"grant"`
+}
+
+// planAccess is what a part of the world opens: what may be written or executed may be read too.
+type planAccess struct {
+	Reads    []string `json:"reads"`
+	Writes   []string `json:"writes"`
+	Executes []string `json:"executes"`
+	Devices  []string `json:"devices"`
 }
 
 type planNet struct {
@@ -116,10 +128,15 @@ func showPlan(p *page, r protocol.Result) {
 		[2]string{"writes", strings.Join(v.Writes, " ")},
 		[2]string{"executes", strings.Join(v.Executes, " ")},
 		[2]string{"withheld", strings.Join(v.Withheld, " ")},
+		[2]string{"private", strings.Join(append(v.Private.Writes, readOnly(v.Private.Reads)...), " ")},
+		[2]string{"also reads", folded(v.Base.Reads)},
+		[2]string{"also runs", strings.Join(v.Base.Executes, " ")},
+		[2]string{"devices", strings.Join(v.Base.Devices, " ")},
 		[2]string{"environment", strings.Join(v.Env, " ")},
 		[2]string{"network", strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " "))},
-		[2]string{"isolation", v.Isolation},
+		[2]string{"isolation", isolationWord(v)},
 		[2]string{"time", v.Limits.Wall},
+		[2]string{"weaker here", strings.Join(v.Degraded, " ")},
 		[2]string{"confirm", confirmWord(v)},
 		[2]string{"granted", lastOf(v.Grant)},
 	)
@@ -128,6 +145,38 @@ func showPlan(p *page, r protocol.Result) {
 		run += " --confirm"
 	}
 	p.next(run + " …")
+}
+
+// folded names the many places that every command may read by where they lie; --json has each.
+func folded(paths []string) string {
+	var tops []string
+	count := map[string]int{}
+	for _, path := range paths {
+		parts := strings.SplitN(path, "/", 3)
+		top := "/" + parts[min(1, len(parts)-1)]
+		if count[top]++; count[top] == 1 {
+			tops = append(tops, top)
+		}
+	}
+	for i, top := range tops {
+		tops[i] = fmt.Sprintf("%s (%d)", top, count[top])
+	}
+	return strings.Join(tops, " ")
+}
+
+func readOnly(paths []string) []string {
+	shown := make([]string, len(paths))
+	for i, path := range paths {
+		shown[i] = path + " (read only)"
+	}
+	return shown
+}
+
+func isolationWord(v planView) string {
+	if v.Backend == "" || v.Isolation != "sandbox" {
+		return v.Isolation
+	}
+	return v.Isolation + ", by " + v.Backend
 }
 
 func confirmWord(v planView) string {

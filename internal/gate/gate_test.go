@@ -25,10 +25,11 @@ import (
 // willing is a sandbox that could hold anything and remembers what it was asked.
 type willing struct{ asked *sandbox.Spec }
 
-func (w *willing) Facts() sandbox.Facts                   { return sandbox.Facts{} }
-func (w *willing) Prove(context.Context) sandbox.Rule     { return sandbox.Rule{} }
-func (w *willing) Environ(*sandbox.Spec, string) []string { return nil }
-func (w *willing) Check(s *sandbox.Spec) *protocol.Error  { w.asked = s; return nil }
+func (w *willing) Facts() sandbox.Facts                    { return sandbox.Facts{} }
+func (w *willing) Jail(*sandbox.Spec, string) sandbox.Jail { return sandbox.Jail{} }
+func (w *willing) Prove(context.Context) sandbox.Rule      { return sandbox.Rule{} }
+func (w *willing) Environ(*sandbox.Spec, string) []string  { return nil }
+func (w *willing) Check(s *sandbox.Spec) *protocol.Error   { w.asked = s; return nil }
 func (w *willing) Prepare(*sandbox.Spec) (sandbox.Box, *protocol.Error) {
 	return nil, protocol.Fail(protocol.InternalError, "asked to run")
 }

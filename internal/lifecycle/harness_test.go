@@ -26,6 +26,8 @@ type noBox struct{ exit int }
 
 func (b *noBox) Prove(context.Context) sandbox.Rule { return sandbox.Rule{} }
 
+func (b *noBox) Jail(*sandbox.Spec, string) sandbox.Jail { return sandbox.Jail{} }
+
 func (b *noBox) Facts() sandbox.Facts {
 	return sandbox.Facts{Backend: "landlock", ABI: 7, Rules: []sandbox.Rule{{Name: "exec", Mechanism: "landlock", State: "enforced"}}}
 }

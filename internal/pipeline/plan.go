@@ -50,22 +50,24 @@ func (r *run) plan() *jsondoc.Node {
 	return jsondoc.Obj(members...)
 }
 
-// worldPlan shows what the child may touch. Outside the sandbox (§10.3) that is whatever the user may, and it says so.
+// worldPlan shows what the child may touch: the sandbox itself says it, from the list that it builds the jail of.
+// Outside the sandbox (§10.3) that is whatever the user may.
 func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
-	everything := stringsNode([]string{"/"})
-	reads, writes, executes := everything, everything, everything
-	network, isolation := object("mode", jsondoc.Str("full"), "hosts", stringsNode(nil)), "native-local"
+	jail := r.p.Gate.Sandbox.Jail(spec, privateHome)
+	everything := []string{"/"}
+	declared, isolation := access{reads: everything, writes: everything, executes: everything}, "native-local"
+	network := object("mode", jsondoc.Str("full"), "hosts", stringsNode(nil))
 	if !spec.Native {
-		reads, writes, executes = stringsNode(readable(spec)), stringsNode(spec.Write), stringsNode(executable(spec))
-		network, isolation = object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts)), "sandbox"
+		declared, isolation = accessOf(jail.Declared), "sandbox"
+		network = object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts))
 	}
 	l := spec.Limits
 	members := []jsondoc.Member{
 		{Key: "cwd", Value: jsondoc.Str(spec.Dir)},
 		{Key: "env", Value: stringsNode(r.envNames(spec))},
-		{Key: "reads", Value: reads},
-		{Key: "writes", Value: writes},
-		{Key: "executes", Value: executes},
+		{Key: "reads", Value: stringsNode(declared.reads)},
+		{Key: "writes", Value: stringsNode(declared.writes)},
+		{Key: "executes", Value: stringsNode(declared.executes)},
 		{Key: "network", Value: network},
 		{Key: "limits", Value: object("wall", jsondoc.Str(l.Wall.String()), "cpu", jsondoc.Str(l.CPU.String()),
 			"files", number(l.Files), "file_size", number(l.FileSize), "output", number(uint64(max(l.Output, 0))), "note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))},
@@ -74,26 +76,44 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 	if len(r.world.Withheld) > 0 {
 		members = append(members, jsondoc.Member{Key: "withheld", Value: stringsNode(r.world.Withheld)})
 	}
-	return members
+	if !spec.Native {
+		members = append(members, jsondoc.Member{Key: "private", Value: accessOf(jail.Own).node()}, jsondoc.Member{Key: "base", Value: accessOf(jail.Base).node()})
+	}
+	return append(members, jsondoc.Member{Key: "backend", Value: jsondoc.Str(jail.Backend)}, jsondoc.Member{Key: "degraded", Value: stringsNode(jail.Degraded)})
 }
 
-func readable(spec *sandbox.Spec) []string {
-	reads := slices.Clone(spec.Read)
-	for _, l := range spec.Links {
-		reads = append(reads, l.Target)
+// access is a list of grants as plan shows it: what may be written or executed may be read too, and stands once.
+type access struct{ reads, writes, executes, devices []string }
+
+// accessOf sorts grants; a tree that holds programs has a slash.
+func accessOf(grants []sandbox.Access) access {
+	var a access
+	for _, g := range grants {
+		path := g.Path
+		if g.Execute && g.Tree {
+			path = strings.TrimSuffix(path, "/") + "/"
+		}
+		switch {
+		case g.Device:
+			a.devices = append(a.devices, path)
+		case g.Execute:
+			a.executes = append(a.executes, path)
+		case !g.Write:
+			a.reads = append(a.reads, path)
+		}
+		if g.Write {
+			a.writes = append(a.writes, path)
+		}
 	}
-	return reads
+	return a
 }
 
-func executable(spec *sandbox.Spec) []string {
-	executes := []string{spec.Program.Path}
-	for _, u := range spec.Uses {
-		executes = append(executes, u.Path)
+func (a access) node() *jsondoc.Node {
+	n := object("reads", stringsNode(a.reads), "writes", stringsNode(a.writes), "executes", stringsNode(a.executes))
+	if len(a.devices) > 0 {
+		n = n.With("devices", stringsNode(a.devices))
 	}
-	for _, d := range append(slices.Clone(spec.UseDirs), spec.Exec...) {
-		executes = append(executes, strings.TrimSuffix(d, "/")+"/")
-	}
-	return executes
+	return n
 }
 
 // envNames are the names of the child's environment: what every command gets, the manifest's, and those

@@ -35,7 +35,10 @@ type recorder struct {
 	closed   int
 }
 
-func (r *recorder) Facts() sandbox.Facts                { return sandbox.Facts{Backend: "recorder"} }
+func (r *recorder) Facts() sandbox.Facts { return sandbox.Facts{Backend: "recorder"} }
+func (r *recorder) Jail(s *sandbox.Spec, home string) sandbox.Jail {
+	return sandbox.New(sandbox.Options{}).Jail(s, home)
+}
 func (r *recorder) Prove(context.Context) sandbox.Rule  { return sandbox.Rule{} }
 func (r *recorder) Check(*sandbox.Spec) *protocol.Error { return r.refuse }
 func (r *recorder) Environ(s *sandbox.Spec, home string) []string {

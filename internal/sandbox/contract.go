@@ -84,6 +84,10 @@ type Sandbox interface {
 	// Environ is the child's complete environment in order, for plan: home and tmp stand for the private
 	// directory of the run.
 	Environ(spec *Spec, home string) []string
+	// Jail is what a child of the Spec can reach in the file system, for plan: the very list that its jail is
+	// built from. home stands for the private directory of the run. It makes nothing, and looks at no path of
+	// the Spec.
+	Jail(spec *Spec, home string) Jail
 	// Prepare makes the private directory and everything else that must exist before the run.
 	// The caller closes the Box.
 	Prepare(spec *Spec) (Box, *protocol.Error)
@@ -97,6 +101,21 @@ type Box interface {
 	Run(ctx context.Context) (*Outcome, *protocol.Error)
 	// Close removes the private directory. It is safe to call twice.
 	Close() error
+}
+
+// Jail is what a child can reach in the file system, and what is not enforced around it.
+type Jail struct {
+	Backend  string   // what confines it: landlock | … | native, "" when nothing can here
+	Declared []Access // what the Spec names, in its order
+	Own      []Access // the run's private directory
+	Base     []Access // what every command with this network gets, as far as this machine has it
+	Degraded []string // rules and limits that are not enforced, as the report of the run will name them
+}
+
+// Access is what a child may do with a file or device, or with everything below a directory.
+type Access struct {
+	Path                               string
+	Read, Write, Execute, Tree, Device bool
 }
 
 // Outcome is what happened in a run.

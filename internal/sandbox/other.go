@@ -34,4 +34,6 @@ func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
 	return nil, err
 }
 
+func (c *confiner) jail(*Spec, string) Jail { return Jail{} }
+
 func (c *confiner) close() error { return nil }

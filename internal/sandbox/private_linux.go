@@ -160,13 +160,18 @@ func (p *private) part(name string) string { return p.root + "/" + name }
 // link puts the declared reads under ~ at their place in HOME.
 func (p *private) link() error { return linkReads(p.part(homePart), p.links) }
 
-// grants are the rules of the directory: HOME and TMPDIR writable, the links readable.
-func (p *private) grants() ([]grant, error) {
-	list := []grant{
-		{path: p.part(homePart), rights: rightsWrite, private: true},
-		{path: p.part(tempPart), rights: rightsWrite, private: true},
-		{path: p.part(binPart), rights: rightsRead},
+// parts are the rules of a private directory at root: HOME and TMPDIR writable, the links readable.
+func parts(root string) []grant {
+	return []grant{
+		{path: root + "/" + homePart, rights: rightsWrite, private: true},
+		{path: root + "/" + tempPart, rights: rightsWrite, private: true},
+		{path: root + "/" + binPart, rights: rightsRead},
 	}
+}
+
+// grants are the parts as they were made.
+func (p *private) grants() ([]grant, error) {
+	list := parts(p.root)
 	for i := range list {
 		var st unix.Stat_t
 		if err := unix.Lstat(list[i].path, &st); err != nil {

@@ -74,6 +74,16 @@ func (s *System) Check(spec *Spec) *protocol.Error {
 	return err
 }
 
+// Jail implements Sandbox.
+func (s *System) Jail(spec *Spec, home string) Jail {
+	if spec.Native {
+		return Jail{Backend: "native", Degraded: nativeDegraded()}
+	}
+	j := s.confine.jail(spec, home)
+	j.Backend, j.Degraded = s.kernel().facts().Backend, watched()
+	return j
+}
+
 // Prepare implements Sandbox.
 func (s *System) Prepare(spec *Spec) (Box, *protocol.Error) {
 	if spec.Native {

@@ -38,26 +38,17 @@ type world struct {
 // newWorld looks at every declared path once (§10.2). A path that is missing refuses the run; it is never
 // left out. Programs may be links: the rule holds the file at their end.
 func newWorld(spec *Spec) (*world, *protocol.Error) {
-	w := &world{spec: spec, dir: spec.Dir, grants: make([]grant, 0, 8+len(spec.Uses)+len(spec.Read)+len(spec.Write))}
-	for i := -1; i < len(spec.Uses); i++ {
-		if err := w.program(i); err != nil {
-			return nil, err
+	w := &world{spec: spec, dir: spec.Dir, grants: declared(spec)}
+	for i := range w.grants {
+		look := w.tree
+		if i <= len(spec.Uses) {
+			look = w.program
 		}
-	}
-	for _, trees := range []struct {
-		paths  []string
-		rights uint64
-	}{{spec.UseDirs, rightsExec}, {spec.Exec, rightsExec}, {spec.Read, rightsRead}, {spec.Write, rightsWrite}} {
-		for _, path := range trees.paths {
-			if err := w.tree(path, trees.rights); err != nil {
-				return nil, err
-			}
+		if err := look(i); err != nil {
+			return nil, err
 		}
 	}
 	for _, l := range spec.Links {
-		if err := w.tree(l.Target, rightsRead); err != nil {
-			return nil, err
-		}
 		if l.HomeRel != "" && !filepath.IsLocal(l.HomeRel) {
 			return nil, escape(l.HomeRel, "it is no place below the private home directory")
 		}
@@ -65,12 +56,34 @@ func newWorld(spec *Spec) (*world, *protocol.Error) {
 	return w, w.workdir()
 }
 
-// nth is the program itself for -1, else one that it uses.
+// declared are the grants of a Spec as it names them, before anything is looked at: the program and those that it
+// uses, then trees. Plan shows these very grants, and the jail is built from them (§10.2).
+func declared(spec *Spec) []grant {
+	all := make([]grant, 0, 8+len(spec.Uses)+len(spec.Read)+len(spec.Write))
+	all = append(all, grant{path: spec.Program.Path, rights: rightsProgram})
+	for _, p := range spec.Uses {
+		all = append(all, grant{path: p.Path, rights: rightsProgram})
+	}
+	for _, trees := range []struct {
+		paths  []string
+		rights uint64
+	}{{spec.UseDirs, rightsExec}, {spec.Exec, rightsExec}, {spec.Read, rightsRead}, {spec.Write, rightsWrite}} {
+		for _, path := range trees.paths {
+			all = append(all, grant{path: path, rights: trees.rights})
+		}
+	}
+	for _, l := range spec.Links {
+		all = append(all, grant{path: l.Target, rights: rightsRead})
+	}
+	return all
+}
+
+// nth is the program itself for 0, else one that it uses.
 func (w *world) nth(i int) Program {
-	if i < 0 {
+	if i == 0 {
 		return w.spec.Program
 	}
-	return w.spec.Uses[i]
+	return w.spec.Uses[i-1]
 }
 
 func (w *world) program(i int) *protocol.Error {
@@ -86,7 +99,7 @@ func (w *world) program(i int) *protocol.Error {
 	case !filepath.IsAbs(p.Path):
 		return bad("its path is not absolute")
 	}
-	for earlier := -1; earlier < i; earlier++ {
+	for earlier := range i {
 		if other := w.nth(earlier); other.Name == p.Name && other.Path != p.Path {
 			return bad("another program of this command has the same name")
 		}
@@ -97,26 +110,26 @@ func (w *world) program(i int) *protocol.Error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
 		return bad(p.Path + " is not an executable file")
 	}
-	w.grants = append(w.grants, grant{path: p.Path, rights: rightsProgram, id: identity{st.Dev, st.Ino}})
+	w.grants[i].id = identity{st.Dev, st.Ino}
 	return nil
 }
 
-func (w *world) tree(path string, rights uint64) *protocol.Error {
-	if !filepath.IsAbs(path) {
-		return escape(path, "it is not absolute")
+func (w *world) tree(i int) *protocol.Error {
+	g := &w.grants[i]
+	if !filepath.IsAbs(g.path) {
+		return escape(g.path, "it is not absolute")
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return escape(path, "it is not there ("+err.Error()+")")
+	if err := unix.Stat(g.path, &st); err != nil {
+		return escape(g.path, "it is not there ("+err.Error()+")")
 	}
-	if path == "/" {
-		return escape(path, "the whole machine is no jail")
+	if g.path == "/" {
+		return escape(g.path, "the whole machine is no jail")
 	}
-	dir := st.Mode&unix.S_IFMT == unix.S_IFDIR
-	if !dir {
-		rights &= rightsFile
+	g.id, g.dir = identity{st.Dev, st.Ino}, st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if !g.dir {
+		g.rights &= rightsFile
 	}
-	w.grants = append(w.grants, grant{path: path, rights: rights, id: identity{st.Dev, st.Ino}, dir: dir})
 	return nil
 }
 
