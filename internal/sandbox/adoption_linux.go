@@ -22,6 +22,7 @@ type adoption struct {
 	runs     map[int]string // direct child → its private directory
 	confined map[int]bool   // direct children of launchers, which wait for them and kill their left-overs
 	before   map[process]bool
+	held     int   // the direct child whose tree the kernel does not hold together, 0 = none
 	was      int32 // the subreaper flag as it was found
 }
 
@@ -34,8 +35,8 @@ type process struct {
 // status is what /proc tells of a process.
 type status struct {
 	process
-	parent, session int
-	zombie          bool
+	parent, group, session int
+	zombie                 bool
 }
 
 // nativeTree is the process tree of one native run.
@@ -62,12 +63,20 @@ func (a *adoption) start(cmd *exec.Cmd, root string) (nativeTree, error) {
 	return nativeTree{a, cmd.Process}, nil
 }
 
-func (a *adoption) begin() error {
+// reap makes this process the subreaper.
+func (a *adoption) reap() error {
 	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&a.was)), 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
+	}
+	return nil
+}
+
+func (a *adoption) begin() error {
+	if err := a.reap(); err != nil {
+		return err
 	}
 	a.runs, a.before = map[int]string{}, map[process]bool{}
 	for _, p := range everything() {
@@ -92,11 +101,37 @@ func (a *adoption) fork(start func() (int, error)) (int, error) {
 	return pid, err
 }
 
+// hold begins a confined command whose tree the kernel does not hold together; it is called by fork. Such runs,
+// and native ones, take turns (System.turn).
+func (a *adoption) hold(start func() (pid, handle int, err error)) (pid, handle int, err error) {
+	if err := a.reap(); err != nil {
+		return 0, -1, err
+	}
+	pid, handle, err = start()
+	if err != nil {
+		a.settle()
+		return 0, -1, err
+	}
+	a.held = pid
+	return pid, handle, nil
+}
+
+// leader is the direct child of the run whose tree is held.
+func (a *adoption) leader() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.held
+}
+
 // forget ends what fork began, once nothing of the run is alive.
 func (a *adoption) forget(pid int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.confined, pid)
+	if a.held == pid {
+		a.held = 0
+		a.settle()
+	}
 }
 
 // settle gives the flag back after the last run.
@@ -215,14 +250,7 @@ func (a *adoption) belongs(p status, leader int) bool {
 
 // filters is how many seccomp filters a process has.
 func filters(pid int) int {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := bytes.Cut(text, []byte("\nSeccomp_filters:"))
-	count, _, _ := bytes.Cut(after, []byte("\n"))
-	n, _ := strconv.Atoi(string(bytes.TrimSpace(count)))
-	return n
+	return field("/proc/"+strconv.Itoa(pid)+"/status", "\nSeccomp_filters:")
 }
 
 // everything lists the machine's processes.
@@ -249,6 +277,7 @@ func look(pid int) (status, bool) {
 	}
 	p := status{process: process{pid: pid}, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
 	p.parent, _ = strconv.Atoi(string(fields[1]))
+	p.group, _ = strconv.Atoi(string(fields[2]))
 	p.session, _ = strconv.Atoi(string(fields[3]))
 	p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
 	return p, true

@@ -106,7 +106,7 @@ func (b *confinedBox) notStarted(err error) *protocol.Error {
 func (b *confinedBox) report(o *Outcome) {
 	k := b.confiner.system.kernel()
 	o.Report.Backend, o.Report.ABI, o.Report.Errata = "landlock", k.ABI, k.Errata
-	o.Report.Network, o.Report.Degraded = b.world.mode(), watched()
+	o.Report.Network, o.Report.Degraded = b.world.mode(), append(k.weakened(), watched()...)
 }
 
 // Close implements Box. A launcher that is sound waits for the next run of its policy.

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"hcpx/internal/protocol"
 )
@@ -18,6 +20,32 @@ type Kernel struct {
 	CloseRange bool
 	Openat2    bool
 	Groups     string // below which a run gets a cgroup of its own (§10.4), "" = nowhere; looked for when asked, not by probe
+	// accept holds what the operator accepts to be weaker here, as Options.Accept says it.
+	accept string
+}
+
+// Accepted are the words that Options.Accept may hold, and so the setting sandbox.accept. Each names a rule.
+func Accepted() []string { return []string{"metadata", "signals"} }
+
+// accepts says whether the operator accepts that a rule is kept in the weaker way.
+func (k Kernel) accepts(rule string) bool {
+	return slices.Contains(Accepted(), rule) && slices.Contains(strings.Fields(k.accept), rule)
+}
+
+// posture is how a network mode is held on this kernel. A kernel that lacks what the broker needs gets here only
+// with the operator's word.
+func (k Kernel) posture(network string) posture {
+	p := posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
+	switch {
+	case k.ABI < abiScope && k.Notify:
+		p.signals = signalsBrokered
+	case k.ABI < abiScope:
+		p.signals = signalsRefused
+	}
+	if missMetadata(k) != "" {
+		p.metadata = metadataRefused
+	}
+	return p
 }
 
 // The Landlock ABIs at which a promise begins.
@@ -30,20 +58,33 @@ const (
 type need struct {
 	name, mechanism string
 	miss            func(k Kernel) string // "" = enforced
+	weaker          string                // what holds instead where the operator accepts that; "" = nothing may
 }
 
 // needs lists the rules of §10.2 that the kernel has to enforce. Every one is needed by every command.
-func needs() []need {
+func needs(k Kernel) []need {
+	signals := need{"signals", "Landlock signal scope; the tree is killed from inside it", missSignals, weakerSignals}
+	sockets := need{"abstract-sockets", "Landlock scope, and no unix socket but an anonymous pair", missFiles, ""}
+	if k.ABI < abiScope {
+		signals.mechanism = "hcpx sends each signal, to processes of the run only; none begins while the tree is killed"
+		sockets.mechanism = "seccomp: no unix socket but an anonymous pair"
+	}
 	return []need{
-		{"system-calls", "seccomp filter with an architecture check", missFilter},
-		{"files", "Landlock, every file right handled, allow-list only", missFiles},
-		{"programs", "Landlock execute right on the listed files; memfd without a no-exec seal refused", missFiles},
-		{"signals", "Landlock signal scope; the tree is killed from inside it", missSignals},
-		{"abstract-sockets", "Landlock scope, and no unix socket but an anonymous pair", missSignals},
-		{"metadata", "seccomp user notification; a broker acts beneath the writable trees", missMetadata},
-		{"descriptors", "close_range before every start", missCloseRange},
+		{"system-calls", "seccomp filter with an architecture check", missFilter, ""},
+		{"files", "Landlock, every file right handled, allow-list only", missFiles, ""},
+		{"programs", "Landlock execute right on the listed files; memfd without a no-exec seal refused", missFiles, ""},
+		{"descriptors", "close_range before every start", missCloseRange, ""},
+		sockets,
+		signals,
+		{"metadata", "seccomp user notification; a broker acts beneath the writable trees", missMetadata, weakerMetadata},
 	}
 }
+
+// What holds where the operator accepts it.
+const (
+	weakerSignals  = "Accepted: no signal can be sent at all, not even to a process of the run itself; what is left over is searched and killed, and could outrun that."
+	weakerMetadata = "Accepted: mode, owner, times and attributes cannot be changed at all, not even in the jail."
+)
 
 func missFilter(k Kernel) string {
 	switch {
@@ -66,8 +107,11 @@ func missFiles(k Kernel) string {
 }
 
 func missSignals(k Kernel) string {
-	if k.ABI < abiScope {
-		return fmt.Sprintf("Landlock ABI %d cannot keep signals inside the jail; Linux 6.12 (ABI %d) or later is needed. A later version will keep them with ABI 3 to 5 too, by a signal broker.", k.ABI, abiScope)
+	switch {
+	case k.ABI < abiTruncate:
+		return missFiles(k)
+	case k.ABI < abiScope && !k.Notify:
+		return fmt.Sprintf("Landlock ABI %d cannot keep signals inside the jail, and without seccomp user notification hcpx cannot send them instead; Linux 6.12 (ABI %d) needs neither.", k.ABI, abiScope)
 	}
 	return ""
 }
@@ -89,41 +133,73 @@ func missCloseRange(k Kernel) string {
 	return ""
 }
 
-// refusal is the first rule that the kernel cannot enforce, as §10.5 wants it told; nil when there is none.
+// refusal is the first rule that the kernel cannot enforce, as §10.5 wants it told; nil when there is none. What
+// nobody can accept comes before what the operator can.
 func (k Kernel) refusal() *protocol.Error {
-	for _, n := range needs() {
-		if why := n.miss(k); why != "" {
+	var first need
+	var words []string
+	for _, n := range needs(k) {
+		switch why := n.miss(k); {
+		case why == "" || n.weaker != "" && k.accepts(n.name):
+		case n.weaker == "":
 			return unavailable(n.name, why)
+		default:
+			if first.name == "" {
+				first = n
+			}
+			words = append(words, n.name)
 		}
 	}
-	return nil
+	if first.name == "" {
+		return nil
+	}
+	words = slices.Compact(slices.Sorted(slices.Values(append(words, strings.Fields(k.accept)...))))
+	return unavailable(first.name, first.miss(k)).With("setting", "sandbox.accept").
+		WithHint(`hcpx doctor; to accept less, sandbox.accept = ["` + strings.Join(words, `", "`) + `"] in config.toml`)
 }
 
-// unavailable makes the one answer to a rule that cannot be enforced (§10.5). It names no setting: a command
-// that its manifest puts into the sandbox runs in no weaker way, whatever anybody sets.
+// unavailable makes the one answer to a rule that cannot be enforced (§10.5). It names a setting only where the
+// operator may accept less: nothing else lets a command that its manifest puts into the sandbox run weaker.
 func unavailable(rule, why string) *protocol.Error {
 	return protocol.Fail(protocol.SandboxUnavailable, why).WithHint("hcpx doctor").With("rule", rule)
+}
+
+// weakened are the rules that are kept in a weaker way because the operator accepts that; every report names them.
+func (k Kernel) weakened() []string {
+	var names []string
+	for _, n := range needs(k) {
+		if n.weaker != "" && n.miss(k) != "" && k.accepts(n.name) {
+			names = append(names, n.name)
+			if n.name == "signals" {
+				names = append(names, "survivors")
+			}
+		}
+	}
+	return names
 }
 
 // facts is doctor's table for the kernel (§10.5).
 func (k Kernel) facts() Facts {
 	f := Facts{ABI: k.ABI, Errata: k.Errata}
 	why := ""
-	for _, n := range needs() {
+	if refusal := k.refusal(); refusal != nil {
+		why = refusal.Message
+	} else {
+		f.Backend = "landlock"
+	}
+	for _, n := range needs(k) {
 		row := Rule{Name: n.name, Mechanism: n.mechanism, State: "enforced"}
-		if miss := n.miss(k); miss != "" {
+		switch miss := n.miss(k); {
+		case miss == "":
+		case n.weaker != "" && k.accepts(n.name):
+			row.State, row.Detail = "degraded", n.weaker
+		default:
 			row.State, row.Detail = "missing", miss
-			if why == "" {
-				why = miss
-			}
 		}
 		f.Rules = append(f.Rules, row)
 	}
-	if why == "" {
-		f.Backend = "landlock"
-	}
 	f.Rules = append(f.Rules, Rule{Name: "network-hosts", Mechanism: "a connect broker", State: "missing", Detail: hostsMissing})
-	for _, row := range append(alongRows(), limitRows(k.Groups)...) {
+	for _, row := range append(k.alongRows(), limitRows(k.Groups)...) {
 		if why != "" {
 			row.State, row.Detail = "missing", why // nothing is run, so nothing is kept
 		}
@@ -134,7 +210,7 @@ func (k Kernel) facts() Facts {
 
 // alongRows are the rules that need nothing of their own from the kernel: where the ones above are kept,
 // these are.
-func alongRows() []Rule {
+func (k Kernel) alongRows() []Rule {
 	rows := []Rule{
 		{Name: "privileges", Mechanism: "no_new_privs, no capabilities"},
 		{Name: "runtime", Mechanism: "not dumpable: its memory, environment and descriptors are closed to the command"},
@@ -149,6 +225,12 @@ func alongRows() []Rule {
 	}
 	for i := range rows {
 		rows[i].State = "enforced"
+		if rows[i].Name == "survivors" && k.ABI < abiScope {
+			rows[i].Mechanism = "hcpx is the subreaper; SIGKILL to all that descends from the command, none of which begins a process meanwhile"
+			if !k.Notify {
+				rows[i].State, rows[i].Mechanism, rows[i].Detail = "degraded", "hcpx is the subreaper; SIGKILL to all that descends from the command", weakerSignals
+			}
+		}
 	}
 	return rows
 }

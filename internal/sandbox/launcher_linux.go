@@ -55,13 +55,14 @@ type verdictOf struct {
 func newLauncher(f filter, c *confiner) *launcher {
 	l := &launcher{secret: newSecret(), rules: make(chan ruleset), ready: make(chan error, 1), jobs: make(chan *job),
 		pids: &c.pids, adopted: &c.system.adopted, groups: c.groups, listener: -1}
-	l.procs = scoped{l}
+	l.procs = c.processes(l)
+	mode := c.system.kernel().posture("none").signals // no network mode changes them
 	onOwnThread(func() {
 		var err error
 		l.listener, err = strip(f, l.secret)
 		if rules, ok := <-l.rules; ok {
 			if err == nil {
-				l.domain, err = rules.enter()
+				l.domain, err = rules.enter(mode)
 			}
 			l.ready <- err
 			if err == nil {
@@ -157,7 +158,7 @@ func (c *confiner) init(s *System) {
 	c.groups = sync.OnceValue(hostGroups)
 	c.filters = map[string]func() (filter, error){}
 	for _, mode := range []string{"none", "full", "hosts"} {
-		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(s.posture(mode)) })
+		c.filters[mode] = sync.OnceValues(func() (filter, error) { return hostFilter(s.kernel().posture(mode)) })
 	}
 }
 
@@ -230,16 +231,28 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	if err != nil {
 		return nil, errors.Join(l.abandon(err), l.private.release())
 	}
-	if err := l.confine(rules, c.services(w, own)...); err != nil {
+	if err := l.confine(rules, c.services(l, w, own)...); err != nil {
 		return nil, errors.Join(err, l.private.release())
 	}
 	return l, nil
 }
 
+// processes is how the processes of a launcher are held together.
+func (c *confiner) processes(l *launcher) processes {
+	mode := c.system.kernel().posture("none").signals
+	if mode == signalsScoped {
+		return scoped{l}
+	}
+	return unscoped{l, newHeld(&c.system.adopted, mode)}
+}
+
 // services are those that the posture of a run needs. own are the grants of its private directory.
-func (c *confiner) services(w *world, own []grant) []service {
+func (c *confiner) services(l *launcher, w *world, own []grant) []service {
 	var all []service
-	if c.system.posture(w.mode()).metadata == metadataBrokered {
+	if u, ok := l.procs.(unscoped); ok && u.tree.watched {
+		all = append(all, &signals{tree: u.tree})
+	}
+	if c.system.kernel().posture(w.mode()).metadata == metadataBrokered {
 		all = append(all, &metadata{grants: writable(append(own, w.grants...)), uid: uint32(unix.Geteuid())})
 	}
 	return all

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,9 @@ type Options struct {
 	Now func() time.Time
 	// Kernel, when set, is believed instead of the probe: tests hold kernels that they do not run on.
 	Kernel *Kernel
+	// Accept holds the rules of Accepted that the operator lets be kept in a weaker way where the kernel has no
+	// better one (§10.5); any other word accepts nothing.
+	Accept []string
 	// Canary says how the sandbox proves itself before the first confined run (§10.5). nil leaves the proof out:
 	// that is for tests, and for a program that cannot be its own child since it does not begin with Inner.
 	Canary *Canary
@@ -44,10 +48,14 @@ func New(o Options) *System {
 	}
 	s := &System{options: o, zone: sync.OnceValue(localZone)}
 	s.kernel = sync.OnceValue(func() Kernel {
+		var k Kernel
 		if o.Kernel != nil {
-			return *o.Kernel
+			k = *o.Kernel
+		} else {
+			k = probe()
 		}
-		return probe()
+		k.accept = strings.Join(o.Accept, " ")
+		return k
 	})
 	s.confine.init(s)
 	s.proof.system = s
@@ -113,11 +121,6 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 		return unavailable("network-hosts", hostsMissing)
 	}
 	return unavailable("network", "The network mode "+spec.Network.Mode+" is unknown, so nothing enforces it.")
-}
-
-// posture is how a network mode is held on this kernel.
-func (s *System) posture(network string) posture {
-	return posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
 }
 
 // Warm asks what every run asks (kernel, common grants, filter) beside whatever the caller does meanwhile, so that

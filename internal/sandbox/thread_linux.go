@@ -49,10 +49,18 @@ func strip(f filter, secret [2]uint32) (int, error) {
 	return f.load(launcherValues{markThread: uint32(tid), markProcess: uint32(unix.Getpid()), markKnock0: secret[0], markKnock1: secret[1]})
 }
 
-// enter confines the calling, stripped thread to the ruleset, for good, and proves that signals stay inside.
-func (r ruleset) enter() (domain, error) {
+// enter confines the calling, stripped thread to the ruleset, for good, and proves that signals are held as the
+// mode says. Only where they stay inside the domain there is one that can be killed as a whole.
+func (r ruleset) enter(mode signalMode) (domain, error) {
 	if _, _, no := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); no != 0 {
 		return domain{}, fmt.Errorf("landlock_restrict_self: %w", no)
+	}
+	if mode != signalsScoped {
+		// The filter refuses this one itself, in both modes; the others it hands over, or refuses too.
+		if err := unix.Kill(unix.Getpid(), 0); !errors.Is(err, unix.EPERM) {
+			return domain{}, errors.New("signals are not refused")
+		}
+		return domain{}, nil
 	}
 	if !r.scoped {
 		return domain{}, errors.New("the ruleset does not confine signals")
