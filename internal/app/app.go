@@ -202,6 +202,7 @@ func (a *App) limits() sandbox.Limits {
 	l := a.settings.Limits
 	return sandbox.Limits{
 		Wall: l.WallMax, CPU: l.CPU, Files: uint64(max(l.Files, 0)), FileSize: uint64(max(l.FileSize, 0)), Output: int(l.Output),
+		Memory: uint64(max(l.Memory, 0)), Processes: int(l.Processes),
 	}
 }
 

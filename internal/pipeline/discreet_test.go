@@ -126,7 +126,7 @@ func Test_10_4_PlanSaysWhatIsNotLimited(t *testing.T) {
 	r.install("tool", toolManifest, toolPolicy)
 	r.activate("tool", true)
 	res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"tool","verb_key":"show","args":{"name":"a"}}`))
-	if !strings.Contains(string(res.Result), "applied just after the start") {
+	if !strings.Contains(string(res.Result), "what comes between two looks is not limited") {
 		t.Errorf("%s %v", res.Result, res.Error)
 	}
 }

@@ -70,7 +70,8 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		{Key: "executes", Value: stringsNode(declared.executes)},
 		{Key: "network", Value: network},
 		{Key: "limits", Value: object("wall", jsondoc.Str(l.Wall.String()), "cpu", jsondoc.Str(l.CPU.String()),
-			"files", number(l.Files), "file_size", number(l.FileSize), "output", number(uint64(max(l.Output, 0))), "note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))},
+			"files", number(l.Files), "file_size", number(l.FileSize), "output", number(uint64(max(l.Output, 0))),
+			"memory", number(l.Memory), "processes", number(uint64(max(l.Processes, 0))), "note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))},
 		{Key: "isolation", Value: jsondoc.Str(isolation)},
 	}
 	if len(r.world.Withheld) > 0 {

@@ -32,6 +32,8 @@ func keys() []key {
 		span("limits.cpu", func(s *Settings) *time.Duration { return &s.Limits.CPU }, time.Hour),
 		count("limits.files", func(s *Settings) *int64 { return &s.Limits.Files }, 1024),
 		size("limits.file_size", func(s *Settings) *int64 { return &s.Limits.FileSize }, 1024*mib),
+		size("limits.memory", func(s *Settings) *int64 { return &s.Limits.Memory }, 8192*mib),
+		count("limits.processes", func(s *Settings) *int64 { return &s.Limits.Processes }, 4096),
 		{
 			name: "packs.max_files", preset: int64(4096), read: whole,
 			set:  func(s *Settings, v any) { s.PackFiles = int(v.(int64)) },

@@ -37,6 +37,9 @@ type Limits struct {
 	CPU      time.Duration
 	Files    int64 // open files
 	FileSize int64 // bytes of one written file
+	// Of a whole run.
+	Memory    int64 // bytes
+	Processes int64 // with their threads
 }
 
 // Row is one setting.

@@ -29,6 +29,7 @@ func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
 		{Key: "confirm.agent", Value: "ask", From: "default"},
 		{Key: "limits.output", Value: "8388608", From: "default"}, {Key: "limits.wall_max", Value: "1h0m0s", From: "default"}, {Key: "limits.cpu", Value: "1h0m0s", From: "default"},
 		{Key: "limits.files", Value: "1024", From: "default"}, {Key: "limits.file_size", Value: "1073741824", From: "default"},
+		{Key: "limits.memory", Value: "8589934592", From: "default"}, {Key: "limits.processes", Value: "4096", From: "default"},
 		{Key: "packs.max_files", Value: "4096", From: "default"}, {Key: "packs.max_bytes", Value: "67108864", From: "default"},
 	}
 	if diff := cmp.Diff(want, s.Rows()); diff != "" {
@@ -53,7 +54,7 @@ max_files = 1_000
 		t.Fatal(err)
 	}
 	if s.Agents != "trust-flags" || s.ConfirmAgent != "ask" || s.PackFiles != 1000 || s.PackBytes != 64<<20 ||
-		s.Limits != (Limits{Output: 1 << 20, WallMax: 90 * time.Second, CPU: time.Hour, Files: 64, FileSize: 1 << 30}) {
+		s.Limits != (Limits{Output: 1 << 20, WallMax: 90 * time.Second, CPU: time.Hour, Files: 64, FileSize: 1 << 30, Memory: 8 << 30, Processes: 4096}) {
 		t.Errorf("settings: %+v", s)
 	}
 	from := map[string]string{}
@@ -62,6 +63,7 @@ max_files = 1_000
 	}
 	want := map[string]string{"identity.agents": "config.toml", "confirm.agent": "managed.toml", "limits.output": "config.toml",
 		"limits.wall_max": "managed.toml", "limits.cpu": "default", "limits.files": "config.toml", "limits.file_size": "default",
+		"limits.memory": "default", "limits.processes": "default",
 		"packs.max_files": "config.toml", "packs.max_bytes": "default"}
 	if diff := cmp.Diff(want, from); diff != "" {
 		t.Error(diff)

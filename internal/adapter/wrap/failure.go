@@ -20,6 +20,8 @@ func (c *command) failure(o *sandbox.Outcome, l sandbox.Limits) *protocol.Error 
 		return ended(protocol.Timeout, fmt.Sprintf("%s did not end within %s, and everything it started was ended.", bin, c.wall(l)), o)
 	case o.Overflow:
 		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than %s (setting limits.output), and was ended.", bin, size(int64(l.Output))), o)
+	case o.Limit != "" && o.Signal == "": // it was told, and ended itself
+		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d at its limit of %s.", bin, o.Exit, bound(o.Limit, l)), o)
 	case o.Limit != "":
 		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by its limit of %s.", bin, bound(o.Limit, l)), o)
 	case o.Signal != "":
@@ -41,13 +43,19 @@ func (c *command) wall(l sandbox.Limits) string {
 	return l.Wall.String() + " (the command's timeout)"
 }
 
-// bound is a limit that the kernel keeps, with its setting.
+// bound is a limit of a run, with its setting.
 func bound(name string, l sandbox.Limits) string {
 	switch name {
 	case "cpu":
 		return "processor time, " + l.CPU.String() + " (setting limits.cpu)"
 	case "file_size":
 		return "the size of a file, " + size(int64(l.FileSize)) + " (setting limits.file_size)"
+	case "open_files":
+		return fmt.Sprintf("open files, %d of each process (setting limits.files)", l.Files)
+	case "memory":
+		return "memory, " + size(int64(l.Memory)) + " of all processes together (setting limits.memory)"
+	case "processes":
+		return fmt.Sprintf("processes, %d with their threads (setting limits.processes)", l.Processes)
 	}
 	return name
 }
