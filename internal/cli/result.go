@@ -70,9 +70,12 @@ type planView struct {
 	Degraded  []string   `json:"degraded"`
 	Withheld  []string   `json:"withheld"`
 	Isolation string     `json:"isolation"`
-	Network   planNet    `json:"network"`
-	Limits    planLimits `json:"limits"`
-	Steps     []struct {
+	Protected *struct {
+		May []string `json:"may_change"`
+	} `json:"protected"`
+	Network planNet    `json:"network"`
+	Limits  planLimits `json:"limits"`
+	Steps   []struct {
 		ID   string `json:"id"`
 		Pack string `json:"pack_id"`
 		Verb string `json:"verb_key"`
@@ -126,6 +129,7 @@ func showPlan(p *page, r protocol.Result) {
 		[2]string{"in", v.Cwd},
 		[2]string{"reads", strings.Join(v.Reads, " ")},
 		[2]string{"writes", strings.Join(v.Writes, " ")},
+		[2]string{"protected", protectedWord(v)},
 		[2]string{"executes", strings.Join(v.Executes, " ")},
 		[2]string{"withheld", strings.Join(v.Withheld, " ")},
 		[2]string{"private", strings.Join(append(v.Private.Writes, readOnly(v.Private.Reads)...), " ")},
@@ -177,6 +181,17 @@ func isolationWord(v planView) string {
 		return v.Isolation
 	}
 	return v.Isolation + ", by " + v.Backend
+}
+
+// protectedWord says what of the list of §10.2 the command changes by design; "" when it changes no workspace.
+func protectedWord(v planView) string {
+	switch {
+	case v.Protected == nil:
+		return ""
+	case len(v.Protected.May) == 0:
+		return "it may change none of what the host may run later: git's hooks and configuration, Makefile, .envrc and the like"
+	}
+	return "of what the host may run later it changes only, by design: " + strings.Join(v.Protected.May, " ")
 }
 
 func confirmWord(v planView) string {

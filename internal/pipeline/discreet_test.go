@@ -75,7 +75,7 @@ func Test_8_4_InjectionThatIsNotMadeIsNotExecutable(t *testing.T) {
 
 // §2.6: must_understand asks for what this build honours, not for what it merely knows the shape of.
 func Test_2_6_UnbuiltMembersAreNotUnderstood(t *testing.T) {
-	for _, name := range []string{"preview", "protected"} {
+	for _, name := range []string{"preview"} {
 		r := newRig(t)
 		r.install("strict", strings.Replace(toolManifest, `"id":"tool"`, `"id":"strict"`, 1),
 			strings.Replace(toolPolicy, `{"surface_id":"tool",`, `{"surface_id":"strict","must_understand":["`+name+`"],`, 1))

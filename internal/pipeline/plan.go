@@ -74,6 +74,9 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 			"memory", number(l.Memory), "processes", number(uint64(max(l.Processes, 0))), "note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))},
 		{Key: "isolation", Value: jsondoc.Str(isolation)},
 	}
+	if r.guards() {
+		members = append(members, jsondoc.Member{Key: "protected", Value: r.guardPlan()})
+	}
 	if len(r.world.Withheld) > 0 {
 		members = append(members, jsondoc.Member{Key: "withheld", Value: stringsNode(r.world.Withheld)})
 	}

@@ -62,6 +62,9 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 	if err != nil {
 		e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
 	}
+	if len(r.changes) > 0 {
+		e.Detail = marshal(map[string]any{"protected": r.changes[:min(len(r.changes), shownChanges)], "total": len(r.changes)})
+	}
 	if out != nil {
 		if o := out.Outcome; o != nil {
 			e.Exit = &o.Exit

@@ -10,6 +10,7 @@ import (
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
@@ -25,18 +26,21 @@ type run struct {
 	step    int
 	ran     bool // the intent stands in the audit
 
-	req      request         // 1
-	state    *store.State    // 2
-	pack     *gate.Loaded    // 2
-	verb     *gate.Verb      // 3
-	asked    grant.Request   // 4
-	decision grant.Decision  // 4, again at 5 with the arguments
-	args     *jsondoc.Node   // 5
-	call     *adapter.Call   // 5
-	confirm  confirmation    // 6
-	minted   *binding.Minted // 7
-	world    *gate.World     // 8
-	box      sandbox.Box     // 8
+	req      request          // 1
+	state    *store.State     // 2
+	pack     *gate.Loaded     // 2
+	verb     *gate.Verb       // 3
+	asked    grant.Request    // 4
+	decision grant.Decision   // 4, again at 5 with the arguments
+	args     *jsondoc.Node    // 5
+	call     *adapter.Call    // 5
+	confirm  confirmation     // 6
+	minted   *binding.Minted  // 7
+	world    *gate.World      // 8
+	box      sandbox.Box      // 8
+	guarded  *protect.Guard   // 8, until 9 is over
+	changes  []protect.Change // 9
+	unseen   error            // 9: nobody could look at what changed
 }
 
 func (p *Pipeline) newRun(ctx context.Context, s protocol.Session) *run {
@@ -96,6 +100,7 @@ func (r *run) at(step int, do func() *protocol.Error) *protocol.Error {
 
 // release gives back what steps 7 and 8 took, in reverse order, however the run ended.
 func (r *run) release() {
+	r.unguard() // of a run that did not come to step 9: nothing changed
 	if r.box != nil {
 		_ = r.box.Close() // the private directory; a leftover is cleaned up at the next start
 	}

@@ -48,7 +48,7 @@ func (r *run) enclose() *protocol.Error {
 		return err
 	}
 	r.box = masked(box, secrets)
-	return nil
+	return r.guard()
 }
 
 // builtinBox runs a command line of the bootstrap pack in this process (§11.4): the sandbox has nothing to

@@ -13,6 +13,7 @@ import (
 // work is step 9: the adapter runs, and the first part of step 10, its parsing.
 func (r *run) work() (*adapter.Output, *protocol.Error) {
 	r.step = 9
+	defer r.unguard()
 	if r.ctx.Err() != nil {
 		return nil, protocol.Fail(protocol.Canceled, "The run was cancelled before it started.")
 	}

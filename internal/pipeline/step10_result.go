@@ -12,7 +12,7 @@ import (
 // recorded is internal with details.ran, never a success.
 func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 	var value json.RawMessage
-	if err == nil {
+	if err = r.undone(err); err == nil {
 		r.step = 10
 		value, err = r.result(out)
 	}

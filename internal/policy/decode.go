@@ -20,7 +20,7 @@ var (
 )
 
 // unbuilt members have a known shape and no effect in this build, so that a pack which demands them must not run.
-var unbuilt = []string{"preview", "protected"}
+var unbuilt = []string{"preview"}
 
 func known(name string) bool {
 	if slices.Contains(unbuilt, name) {

@@ -148,7 +148,7 @@ var attacks = map[string]struct {
 	}, ".git .git/hooks/pre-commit .git/hooks/pre-push"},
 	"RT14 .git is a link": {func(g *ground) error {
 		return errors.Join(os.Rename(g.root+"/.git", g.root+"/moved"), os.Symlink("moved", g.root+"/.git"))
-	}, ".git .git/hooks/pre-commit"},
+	}, ".git"},
 	"RT14 .git is a link to the host": {func(g *ground) error {
 		return errors.Join(os.Rename(g.root+"/.git", g.root+"/moved"), os.Symlink(g.host, g.root+"/.git"))
 	}, ".git"},

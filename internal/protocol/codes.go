@@ -108,7 +108,7 @@ var Codes = []CodeInfo{
 	{UpstreamError, []int{9}, Failed, "§3.6", 200, "The server answered with an error status (not raised yet: there is no openapi adapter)."},
 	{StepFailed, []int{9}, Failed, "§3.5", 200, "A step of a composite failed; details name it and what was completed."},
 	{InvalidResult, []int{10}, Failed, "§6.5", 200, "The output is not what the command declares."},
-	{ProtectedPathChanged, []int{10}, Failed, "§10.2", 200, "A protected file of the workspace was changed; the old content was restored (not raised yet: there is no such check)."},
+	{ProtectedPathChanged, []int{8, 10}, Failed, "§10.2", 200, "The command changed what the host may run later; what was there before was put back. At step 8 an earlier run that was cut off did, and nothing ran."},
 	{InternalError, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Internal, "§6.3", 500, "An unexpected fault of the runtime, never a success."},
 
 	{LintFailed, nil, Failed, "§14.2", 200, "The pack has lint errors; details.issues lists all of them."},
