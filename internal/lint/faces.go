@@ -5,12 +5,14 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
 	"hcpx/internal/pack"
 	"hcpx/internal/policy"
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 )
 
@@ -87,6 +89,7 @@ func (j *judge) policy() {
 	j.entries("verbs", "command")
 	for _, e := range p.Verbs {
 		j.preview(e)
+		j.protected(e)
 		j.sentence(e)
 	}
 }
@@ -147,6 +150,26 @@ func (j *judge) preview(e *policy.Entry) {
 	if why != "" {
 		j.add(document{policy.File, j.Policy.Src}.issue("policy.preview", e.Node.Get("preview").Offset, jsondoc.Pointer("verbs", e.Key, "preview"),
 			fmt.Sprintf("The preview %q %s; it must be a read command of the same pack.", e.Preview, why)))
+	}
+}
+
+// protected must stand on a command that writes the workspace, and mean something of the closed list (§10.2): a
+// name that is misspelt would let the command fail, not change it.
+func (j *judge) protected(e *policy.Entry) {
+	list := e.Node.Get("protected")
+	if list == nil || list.Kind != jsondoc.Array {
+		return // policy.schema, if anything
+	}
+	at := jsondoc.Pointer("verbs", e.Key, "protected")
+	doc := document{policy.File, j.Policy.Src}
+	if len(list.Items) > 0 && (e.Operation == protocol.Read || e.Land != "" && e.Land != protocol.Local) {
+		j.add(doc.issue("policy.protected", list.Offset, at, fmt.Sprintf("%q writes no workspace, so there is nothing protected that it could change.", e.Key)))
+		return
+	}
+	for i, item := range list.Items {
+		if item.Kind == jsondoc.String && !protect.Known(item.Text) {
+			j.add(doc.issue("policy.protected", item.Offset, jsondoc.Below(at, strconv.Itoa(i)), fmt.Sprintf("%q means no protected name.", item.Text)))
+		}
 	}
 }
 
