@@ -150,6 +150,16 @@ func loopbacks() []netip.Addr {
 	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 }
 
+// Loopback says whether a loopback address with the port is listed.
+func (l *List) Loopback(port uint16) bool {
+	for to := range l.literals {
+		if to.Port() == port && to.Addr().IsLoopback() {
+			return true
+		}
+	}
+	return false
+}
+
 // usable says whether a name that has the port may lead to the address: public, or listed literally.
 func (l *List) usable(addr netip.Addr, port uint16) bool {
 	return classOf(addr) == public || l.literals[netip.AddrPortFrom(addr, port)]

@@ -19,7 +19,6 @@ type Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 
 // Bounds of one run.
 const (
-	maxDenied  = 8
 	maxAddrs   = 8   // of a family, of a name
 	maxConns   = 256 // of both sides
 	lookupTime = 10 * time.Second
@@ -38,6 +37,7 @@ type found struct {
 type Run struct {
 	list  *List
 	dial  Dial
+	deny  func(what string)       // keeps a refusal for the report of the run
 	names map[string]func() found // each asks the resolver at most once
 
 	life context.Context // ends with the run
@@ -46,17 +46,23 @@ type Run struct {
 
 	mu     sync.Mutex
 	known  map[netip.Addr][]string // which listed names were resolved to an address
-	denied []string
 	conns  map[net.Conn]bool
 	closed bool
 }
 
+// Outside is what a run brings: how names are resolved and addresses dialed, and who is told of a refusal.
+type Outside struct {
+	Lookup Lookup // nil = no name can be resolved
+	Dial   Dial
+	Deny   func(what string)
+}
+
 // NewRun begins a run. Close ends it and everything that it serves.
-func NewRun(list *List, lookup Lookup, dial Dial) *Run {
-	r := &Run{list: list, dial: dial, names: map[string]func() found{}, known: map[netip.Addr][]string{}, conns: map[net.Conn]bool{}}
+func NewRun(list *List, o Outside) *Run {
+	r := &Run{list: list, dial: o.Dial, deny: o.Deny, names: map[string]func() found{}, known: map[netip.Addr][]string{}, conns: map[net.Conn]bool{}}
 	r.life, r.end = context.WithCancel(context.Background())
 	for name := range list.names {
-		r.names[name] = sync.OnceValue(func() found { return r.resolve(name, lookup) })
+		r.names[name] = sync.OnceValue(func() found { return r.resolve(name, o.Lookup) })
 	}
 	return r
 }
@@ -103,7 +109,7 @@ func (r *Run) learn(name string, addrs []netip.Addr) found {
 }
 
 // Connect decides about an address and a port that the command connects to by itself; false is a refusal, which
-// is on record then.
+// was told then.
 func (r *Run) Connect(to netip.AddrPort) bool {
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	why := r.refusal(to)
@@ -111,6 +117,11 @@ func (r *Run) Connect(to netip.AddrPort) bool {
 		r.deny("connect " + to.String() + ": " + why)
 	}
 	return why == ""
+}
+
+// Open says whether Connect would allow it; nobody is told.
+func (r *Run) Open(to netip.AddrPort) bool {
+	return r.refusal(netip.AddrPortFrom(to.Addr().Unmap(), to.Port())) == ""
 }
 
 func (r *Run) refusal(to netip.AddrPort) string {
@@ -154,25 +165,6 @@ func (r *Run) targets(host string, port uint16) []netip.AddrPort {
 		}
 	}
 	return to
-}
-
-// Deny puts a refusal of somebody else on record.
-func (r *Run) Deny(what string) { r.deny(what) }
-
-// deny records each refusal once, and the first few.
-func (r *Run) deny(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.denied) < maxDenied && !slices.Contains(r.denied, what) {
-		r.denied = append(r.denied, what)
-	}
-}
-
-// Denied are the refusals so far.
-func (r *Run) Denied() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.denied)
 }
 
 // Serve handles a connection of the command in an own goroutine, and closes it in the end. Past a number of them, and

@@ -38,9 +38,16 @@ func basePaths() []grant {
 
 // fullPaths are what network full needs beside: names and ports are looked up from files.
 func fullPaths() []grant {
+	return append(hostsPaths(),
+		grant{path: "/etc/resolv.conf", rights: rightsRead},
+		grant{path: "/etc/hosts", rights: rightsRead},
+	)
+}
+
+// hostsPaths are what network hosts needs: ports are looked up from files, names are not. Without resolv.conf every
+// resolver asks this machine, where the runtime answers.
+func hostsPaths() []grant {
 	return []grant{
-		{path: "/etc/resolv.conf", rights: rightsRead},
-		{path: "/etc/hosts", rights: rightsRead},
 		{path: "/etc/host.conf", rights: rightsRead},
 		{path: "/etc/gai.conf", rights: rightsRead},
 		{path: "/etc/services", rights: rightsRead},

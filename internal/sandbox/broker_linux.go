@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -42,7 +43,7 @@ const (
 	replies     answerKind = iota
 	proceeds               // the kernel carries the call out as if there were no broker
 	stays                  // no answer: the caller sleeps until it is killed
-	lends                  // value is a descriptor of this process; the child gets a copy, and its number
+	lends                  // value is a descriptor of this process; the child gets a copy and its number, and it is closed here
 	lendsOnExec            // the same, closed when the child executes a program
 )
 
@@ -167,7 +168,7 @@ func (b *broker) close() error {
 func (b *broker) deny(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.denied) < maxDenied {
+	if len(b.denied) < maxDenied && !slices.Contains(b.denied, what) {
 		b.denied = append(b.denied, what)
 	}
 }
@@ -288,6 +289,7 @@ func (b *broker) reply(id uint64, a answer) {
 			add.descriptor = unix.O_CLOEXEC
 		}
 		no := b.ioctl(notifyAddFd, unsafe.Pointer(&add))
+		_ = unix.Close(int(a.value))
 		if no == 0 {
 			return
 		}

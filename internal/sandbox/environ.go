@@ -17,6 +17,9 @@ const (
 // the Spec's own names come last and cannot be doubled by the ones before.
 func (s *System) Environ(spec *Spec, home string) []string {
 	env := make([]string, 0, 5+len(spec.Env))
+	if spec.Network.Mode == "hosts" && !spec.Native {
+		env = append(env, proxied()...) // a manifest cannot declare these names
+	}
 	for _, own := range [...]string{
 		"PATH=" + home + "/" + binPart,
 		"HOME=" + home + "/" + homePart,

@@ -176,7 +176,10 @@ func compileFilter(machine arch, p posture) (filter, error) {
 	segments = append(segments, segment{lastSyscall + 1, a.to(absent)})
 
 	a.op(opLoad, offArch)
-	a.jump(opJeq, machine.audit, next, a.to(kill))
+	own := a.label()
+	a.jump(opJeq, machine.audit, own, next)
+	a.op(opRet, retKill) // here, since jumps are short
+	a.place(own)
 	a.op(opLoad, offNumber)
 	a.tree(segments)
 	for v := checkIoctl; v < verdicts; v++ {

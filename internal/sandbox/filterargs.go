@@ -38,6 +38,19 @@ const (
 	protoUDP         = 17
 	msgFastOpen      = 0x20000000
 	ioprioWhoProcess = 1
+
+	soDontRoute       = 5
+	soBindToDevice    = 25
+	soBindToIfindex   = 62
+	ipOptions         = 4
+	ipUnicastIf       = 50
+	ipv6OldPktInfo    = 2
+	ipv6OldRtHdr      = 5
+	ipv6OldPktOptions = 6
+	ipv6PktInfo       = 50
+	ipv6RtHdr         = 57
+	ipv6UnicastIf     = 76
+	tcpULP            = 31
 )
 
 // arg loads the low word of an argument.
@@ -101,6 +114,8 @@ func (a *assembler) check(v verdict) {
 		a.socket(yes, never)
 	case checkHostSocket, checkSource, checkFastOpen2, checkFastOpen3:
 		a.hosts(v)
+	case checkRoute:
+		a.route(yes)
 	case checkSignal, checkFork:
 		a.ask(v)
 	}
@@ -136,6 +151,34 @@ func (a *assembler) hosts(v verdict) {
 	case checkFastOpen2, checkFastOpen3:
 		a.arg(uint32(v-checkFastOpen2) + 2)
 		a.jump(opJset, msgFastOpen, a.to(refuse), yes)
+	}
+}
+
+// route refuses the options by which packets take another way than their address says: another interface, no gateway,
+// a route by way of others, another protocol above.
+func (a *assembler) route(yes label) {
+	levels := []struct {
+		level   uint32
+		options []uint32
+	}{
+		{1, []uint32{soDontRoute, soBindToDevice, soBindToIfindex}},
+		{0, []uint32{ipOptions, ipUnicastIf}},
+		{41, []uint32{ipv6OldPktInfo, ipv6OldRtHdr, ipv6OldPktOptions, ipv6PktInfo, ipv6RtHdr, ipv6UnicastIf}},
+		{protoTCP, []uint32{tcpULP}},
+	}
+	a.arg(1)
+	places := make([]label, len(levels))
+	for i, l := range levels {
+		places[i] = a.label()
+		otherwise := next
+		if i == len(levels)-1 {
+			otherwise = yes
+		}
+		a.jump(opJeq, l.level, places[i], otherwise)
+	}
+	for i, l := range levels {
+		a.place(places[i])
+		a.noneOf(2, l.options...)
 	}
 }
 

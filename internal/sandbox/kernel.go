@@ -19,6 +19,7 @@ type Kernel struct {
 	Notify     bool // seccomp user notification
 	CloseRange bool
 	Openat2    bool
+	GetFd      bool   // pidfd_getfd of the command's processes
 	Groups     string // below which a run gets a cgroup of its own (§10.4), "" = nowhere; looked for when asked, not by probe
 	// accept holds what the operator accepts to be weaker here, as Options.Accept says it.
 	accept string
@@ -198,7 +199,7 @@ func (k Kernel) facts() Facts {
 		}
 		f.Rules = append(f.Rules, row)
 	}
-	f.Rules = append(f.Rules, Rule{Name: "network-hosts", Mechanism: "a connect broker", State: "missing", Detail: hostsMissing})
+	f.Rules = append(f.Rules, hostsRow(k))
 	for _, row := range append(k.alongRows(), limitRows(k.Groups)...) {
 		if why != "" {
 			row.State, row.Detail = "missing", why // nothing is run, so nothing is kept
@@ -234,6 +235,3 @@ func (k Kernel) alongRows() []Rule {
 	}
 	return rows
 }
-
-// hostsMissing is why network hosts is refused as long as no broker connects for the child.
-const hostsMissing = "Network limited to listed hosts cannot be enforced by this version; only none and full can."

@@ -140,6 +140,7 @@ type confiner struct {
 	base    func() []grant
 	place   func() place // of the private directories
 	full    func() []grant
+	hosts   func() []grant
 	hidden  func() error
 	filters map[string]func() (filter, error)
 	pids    pidCounter
@@ -153,6 +154,7 @@ func (c *confiner) init(s *System) {
 	c.system = s
 	c.base = sync.OnceValue(func() []grant { return present(basePaths()) })
 	c.full = sync.OnceValue(func() []grant { return present(fullPaths()) })
+	c.hosts = sync.OnceValue(func() []grant { return present(hostsPaths()) })
 	c.place = sync.OnceValue(func() place { return placeOf(s.options.Scratch) })
 	c.hidden = sync.OnceValue(conceal)
 	c.groups = sync.OnceValue(hostGroups)
@@ -255,13 +257,19 @@ func (c *confiner) services(l *launcher, w *world, own []grant) []service {
 	if c.system.kernel().posture(w.mode()).metadata == metadataBrokered {
 		all = append(all, &metadata{grants: writable(append(own, w.grants...)), uid: uint32(unix.Geteuid())})
 	}
+	if w.hosts != nil {
+		all = append(all, &hostNet{list: w.hosts, lookup: c.system.options.Lookup})
+	}
 	return all
 }
 
 // shared are the grants that every command of a network mode has.
 func (c *confiner) shared(w *world) []grant {
-	if w.mode() == "full" {
+	switch w.mode() {
+	case "full":
 		return slices.Concat(c.base(), c.full())
+	case "hosts":
+		return slices.Concat(c.base(), c.hosts())
 	}
 	return c.base()
 }

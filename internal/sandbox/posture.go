@@ -50,7 +50,7 @@ func (p posture) verdict(r syscallRule) verdict {
 // gives for a UDP socket; nothing listens. Wherever there is TCP, fast open would connect beside connect.
 func networkVerdict(mode, name string) verdict {
 	sends := name == "sendto" || name == "sendmsg" || name == "sendmmsg"
-	receives := name == "recvfrom" || name == "recvmsg"
+	local := name == "recvfrom" || name == "recvmsg" || name == "setsockopt"
 	switch mode {
 	case "full":
 		switch {
@@ -66,8 +66,10 @@ func networkVerdict(mode, name string) verdict {
 		switch {
 		case name == "socket":
 			return checkHostSocket
-		case name == "connect", name == "recvmsg":
+		case name == "connect", name == "bind", name == "recvmsg":
 			return notify
+		case name == "setsockopt":
+			return checkRoute
 		case name == "recvfrom":
 			return checkSource
 		case name == "sendmsg":
@@ -77,7 +79,7 @@ func networkVerdict(mode, name string) verdict {
 		}
 		return deny
 	case "none":
-		if sends || receives { // on an anonymous pair
+		if sends || local { // on an anonymous pair
 			return allow
 		}
 	}

@@ -33,5 +33,28 @@ func probe() Kernel {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: ^uint64(0)}
 	_, err := unix.Openat2(unix.AT_FDCWD, "/", &how)
 	k.Openat2 = errors.Is(err, unix.EINVAL)
+	k.GetFd = probeGetFd()
 	return k
+}
+
+// probeGetFd asks for a descriptor that is none, of this process itself, which may always be looked into; and whether
+// Yama leaves to others what the process could do to its children.
+func probeGetFd() bool {
+	self, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err != nil {
+		return false
+	}
+	_, err = unix.PidfdGetfd(self, 1<<30, 0)
+	_ = unix.Close(self)
+	if !errors.Is(err, unix.EBADF) {
+		return false
+	}
+	scope, err := unix.Open("/proc/sys/kernel/yama/ptrace_scope", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errors.Is(err, unix.ENOENT) // there is no Yama
+	}
+	defer unix.Close(scope)
+	text := make([]byte, 1)
+	n, err := unix.Read(scope, text)
+	return err == nil && n == 1 && (text[0] <= '1' || text[0] == '2' && unix.Geteuid() == 0)
 }

@@ -62,6 +62,7 @@ const (
 	checkSource     // the same: who sent a message is the runtime's to say
 	checkFastOpen2  // no connecting by sending, flags in argument 2
 	checkFastOpen3  // the same, flags in argument 3
+	checkRoute      // no socket chooses its way
 	checkSignal     // the runtime sends it, but never to itself
 	checkFork       // the runtime lets a process begin; threads and the launcher's own child are free
 
@@ -232,5 +233,6 @@ func syscallTable() []syscallRule {
 		{"sendmmsg", 307, 269, byNetwork},
 		{"recvfrom", 45, 207, byNetwork},
 		{"recvmsg", 47, 212, byNetwork},
+		{"setsockopt", 54, 208, byNetwork},
 	}
 }

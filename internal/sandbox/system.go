@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/protocol"
 )
 
@@ -18,6 +19,8 @@ type Options struct {
 	Keep int
 	// Now is the clock of timeouts and durations; nil is the machine's.
 	Now func() time.Time
+	// Lookup resolves the names of network hosts (§10.2); nil resolves none.
+	Lookup egress.Lookup
 	// Kernel, when set, is believed instead of the probe: tests hold kernels that they do not run on.
 	Kernel *Kernel
 	// Accept holds the rules of Accepted that the operator lets be kept in a weaker way where the kernel has no
@@ -118,7 +121,7 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 	case "", "none", "full":
 		return nil
 	case "hosts":
-		return unavailable("network-hosts", hostsMissing)
+		return s.reachable(spec.Network)
 	}
 	return unavailable("network", "The network mode "+spec.Network.Mode+" is unknown, so nothing enforces it.")
 }

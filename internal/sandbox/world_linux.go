@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/protocol"
 )
 
@@ -31,8 +32,9 @@ type grant struct {
 // world is a Spec whose every path was found. It is what check answers from and prepare builds.
 type world struct {
 	spec   *Spec
-	grants []grant // declared ones, in the order of the Spec
-	dir    string  // working directory, "" = the private HOME
+	grants []grant      // declared ones, in the order of the Spec
+	dir    string       // working directory, "" = the private HOME
+	hosts  *egress.List // for network hosts
 }
 
 // newWorld looks at every declared path once (§10.2). A path that is missing refuses the run; it is never
@@ -51,6 +53,12 @@ func newWorld(spec *Spec) (*world, *protocol.Error) {
 	for _, l := range spec.Links {
 		if l.HomeRel != "" && !filepath.IsLocal(l.HomeRel) {
 			return nil, escape(l.HomeRel, "it is no place below the private home directory")
+		}
+	}
+	if w.mode() == "hosts" {
+		var err error
+		if w.hosts, err = hostList(spec.Network); err != nil {
+			return nil, unavailable("network-hosts", "The network of this command cannot be kept: "+err.Error()+".")
 		}
 	}
 	return w, w.workdir()
@@ -277,6 +285,9 @@ func (w *world) key() string {
 	}
 	for _, l := range w.spec.Links {
 		b.WriteString("\x00" + l.HomeRel)
+	}
+	if w.hosts != nil {
+		b.WriteString("\x00" + strings.Join(w.spec.Network.Hosts, "\x00"))
 	}
 	return b.String()
 }
