@@ -2,9 +2,12 @@ package lifecycle
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"hcpx/internal/gate"
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -47,7 +50,42 @@ func (l *Lifecycle) mend(s protocol.Session, view *RepairView) *protocol.Error {
 	if err := l.repairSkills(view); err != nil {
 		return err
 	}
-	return l.sweepSkills(view)
+	if err := l.sweepSkills(view); err != nil {
+		return err
+	}
+	return l.repairRuns(view)
+}
+
+// repairRuns puts back what runs that were killed with their runtime changed of what the host runs later (§10.2).
+func (l *Lifecycle) repairRuns(view *RepairView) *protocol.Error {
+	left, err := protect.Left(l.Store.Home())
+	if err != nil {
+		return storeFault(err, "Runs that were cut off cannot be looked for")
+	}
+	for _, run := range left {
+		changes, err := run.Mend()
+		shelf := filepath.Join(l.Store.Home(), "quarantine", run.Run)
+		switch {
+		case errors.Is(err, protect.ErrGone):
+			view.Kept = append(view.Kept, shelf)
+			view.Done = append(view.Done, "The workspace "+run.Root+" of the cut off run "+run.Run+" is gone; what it held before was put aside.")
+			continue
+		case err != nil:
+			return storeFault(err, "What the run "+run.Run+" changed in "+run.Root+" cannot be put back")
+		}
+		view.Done = append(view.Done, fmt.Sprintf("The run %s of %s in %s was cut off; %d protected names had changed since it began.", run.Run, run.Command, run.Root, len(changes)))
+		if len(changes) > 0 {
+			view.Kept = append(view.Kept, shelf)
+		}
+		for _, c := range changes {
+			if c.Restored {
+				view.Done = append(view.Done, c.Path+" in "+run.Root+" is as it was before that run.")
+			} else {
+				view.Left = append(view.Left, c.Path+" in "+run.Root+" could not be put back.")
+			}
+		}
+	}
+	return nil
 }
 
 // mender is a store that can repair itself.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hcpx/internal/gate"
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -44,6 +45,7 @@ func (l *Lifecycle) health(s protocol.Session) *health {
 	h.sandboxStands()
 	h.bootstrapStands()
 	h.changesFinished()
+	h.runsFinished()
 	return h
 }
 
@@ -97,6 +99,17 @@ func (h *health) changesFinished() {
 	}
 	for _, id := range left {
 		h.warn("store", id, "A change of it was cut off; the next change finishes it.", "hcpx repair")
+	}
+}
+
+// runsFinished names runs that were killed with their runtime before anybody looked at what they changed (§10.2).
+func (h *health) runsFinished() {
+	left, err := protect.Left(h.Store.Home())
+	if err != nil {
+		h.fail("store", "quarantine", "Runs that were cut off cannot be looked for: "+sentenceEnd(err.Error())+".", "hcpx repair")
+	}
+	for _, l := range left {
+		h.warn("store", l.Root, "The run "+l.Run+" of "+l.Command+" was cut off; what the host may run later may have changed since, and repair puts it back.", "hcpx repair")
 	}
 }
 

@@ -163,7 +163,8 @@ func Left(home string) ([]Leftover, error) {
 			continue // killed before it was whole, and so before the command started
 		}
 		if err != nil {
-			return nil, err
+			left = append(left, Leftover{Home: home, Run: e.Name(), Command: "an unreadable journal", Root: dir})
+			continue
 		}
 		left = append(left, Leftover{Home: home, Run: e.Name(), Command: r.Command, Root: r.Trees[0].Path, trees: r.Trees})
 	}
@@ -187,7 +188,7 @@ func (l Leftover) judge(do func(m *mender) error) error {
 	defer held.Close()
 	r, err := readRecord(dir)
 	if err != nil {
-		return err
+		return errors.Join(ErrGone, err)
 	}
 	var paths []string
 	for _, p := range r.Trees {
@@ -218,7 +219,7 @@ func (l Leftover) settle() (same bool, err error) {
 }
 
 // Mend puts back what stood before the run that was cut off, as End would have done. When the workspace is gone
-// (ErrGone), the journal goes to the quarantine with what it remembers.
+// or the journal can't be read (ErrGone), the journal goes to the quarantine with what it remembers.
 func (l Leftover) Mend() (changes []Change, err error) {
 	err = l.judge(func(m *mender) error {
 		if changes, err = m.mend(); err != nil {

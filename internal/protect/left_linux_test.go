@@ -89,6 +89,17 @@ func Test_10_2_LeftoverWithoutHarm(t *testing.T) {
 	if left, err = Left(g.home); err != nil || len(left) > 0 {
 		t.Error(left, err)
 	}
+	g = newGround(t)
+	guard = g.begin("sixth") // and the disk broke
+	must(t, os.WriteFile(guard.dir+"/"+recordFile, []byte("{"), 0o600))
+	killed(t, guard)
+	if left, err = Left(g.home); err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	if _, err := left[0].Mend(); !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+	g.closed()
 }
 
 // Commands that change protected names by design run alone in a workspace; others run beside each other.
