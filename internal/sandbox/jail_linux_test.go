@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -199,41 +198,6 @@ func Test_10_2_network(t *testing.T) {
 			}
 		}
 	}
-}
-
-// §10.4: each limit ends what passes it and is named.
-func Test_10_4_limits(t *testing.T) {
-	s := newScene(t)
-	t.Run("cpu", func(t *testing.T) {
-		spec := s.spec("spin")
-		spec.Limits.CPU = time.Second
-		if o := sandboxtest.Exec(t, s.sandbox, spec); o.Limit != "cpu" || o.TimedOut {
-			t.Errorf("%+v", o)
-		}
-	})
-	t.Run("file size", func(t *testing.T) {
-		o := func() *sandbox.Outcome {
-			spec := s.spec("")
-			spec.Program, spec.Args = tool(t, "head"), []string{"-c", "1000000", "/dev/zero"}
-			return sandboxtest.Exec(t, s.sandbox, spec)
-		}()
-		if o.Exit != 0 || len(o.Stdout) != 1_000_000 {
-			t.Errorf("a pipe has no size: %+v", o)
-		}
-		spec := s.spec("")
-		spec.Program, spec.Args = tool(t, "dd"), []string{"if=/dev/zero", "of=" + s.land + "/big", "bs=100000"}
-		spec.Limits.FileSize = 300_000
-		if o := sandboxtest.Exec(t, s.sandbox, spec); o.Limit != "file_size" || o.Signal != "SIGXFSZ" {
-			t.Errorf("%+v\n%s", o, o.Stderr)
-		}
-	})
-	t.Run("open files", func(t *testing.T) {
-		spec := s.spec("")
-		spec.Program, spec.Args, spec.Limits.Files = tool(t, "sh"), []string{"-c", "while [ $(ulimit -n) != 77 ]; do :; done; ulimit -n"}, 77
-		if o := sandboxtest.Exec(t, s.sandbox, spec); string(o.Stdout) != "77\n" {
-			t.Errorf("%q", o.Stdout)
-		}
-	})
 }
 
 // §10.2: a tree that leads among the private directories by a link is refused when the jail is built.

@@ -39,14 +39,16 @@ func (l Limits) bounds() []bound {
 
 // said names a limit that no signal tells of, by the words of the failed program itself: a call that is refused for
 // too many open files, or for a file's size where the signal is ignored, ends nothing, and the kernel tells nobody
-// but the caller. The words are those of the C libraries, at the end of a line.
+// but the caller. The words are those of the C libraries, at the end of a line. A shell says so of a
+// program that it started, too.
 func (o *Outcome) said() {
 	if o.Limit != "" || o.Exit <= 0 || o.TimedOut || o.Canceled || o.Overflow {
 		return
 	}
 	for line := range bytes.Lines(o.Stderr) {
 		line = bytes.TrimRight(line, " \r\n.")
-		for words, limit := range map[string]string{"too many open files": "open_files", "no file descriptors available": "open_files", "file too large": "file_size"} {
+		for words, limit := range map[string]string{"too many open files": "open_files", "no file descriptors available": "open_files", "file too large": "file_size",
+			"file size limit exceeded": "file_size", "cpu time limit exceeded": "cpu"} {
 			if len(line) >= len(words) && bytes.EqualFold(line[len(line)-len(words):], []byte(words)) {
 				o.Limit = limit
 			}
