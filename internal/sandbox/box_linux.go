@@ -93,7 +93,10 @@ func (b *confinedBox) notStarted(err error) *protocol.Error {
 			return escape(dir, "it went away before the start")
 		}
 	}
+	var jail jailError
 	switch {
+	case errors.As(err, &jail):
+		return unavailable("jail", "The jail could not be built: "+jail.Error()+".")
 	case errors.Is(err, unix.E2BIG), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EMFILE):
 		return protocol.Fail(protocol.CommandFailed, fmt.Sprintf("%q could not be started: %v.", p.Name, err))
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EPERM):
@@ -105,7 +108,7 @@ func (b *confinedBox) notStarted(err error) *protocol.Error {
 
 func (b *confinedBox) report(o *Outcome) {
 	k := b.confiner.system.kernel()
-	o.Report.Backend, o.Report.ABI, o.Report.Errata = "landlock", k.ABI, k.Errata
+	o.Report.Backend, o.Report.ABI, o.Report.Errata = k.backend(), k.ABI, k.Errata
 	o.Report.Network, o.Report.Degraded = b.world.mode(), append(k.weakened(), watched()...)
 }
 

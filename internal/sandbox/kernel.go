@@ -20,6 +20,8 @@ type Kernel struct {
 	CloseRange bool
 	Openat2    bool
 	GetFd      bool   // pidfd_getfd of the command's processes
+	Namespaces bool   // a run can have namespaces of its own; asked where Landlock is below abiTruncate
+	Barrier    string // why it cannot
 	Groups     string // below which a run gets a cgroup of its own (§10.4), "" = nowhere; looked for when asked, not by probe
 	// accept holds what the operator accepts to be weaker here, as Options.Accept says it.
 	accept string
@@ -36,6 +38,9 @@ func (k Kernel) accepts(rule string) bool {
 // posture is how a network mode is held on this kernel. A kernel that lacks what the broker needs gets here only
 // with the operator's word.
 func (k Kernel) posture(network string) posture {
+	if k.spaces() {
+		return posture{network: network, signals: signalsScoped, metadata: metadataMounts}
+	}
 	p := posture{network: network, signals: signalsScoped, metadata: metadataBrokered}
 	switch {
 	case k.ABI < abiScope && k.Notify:
@@ -64,6 +69,9 @@ type need struct {
 
 // needs lists the rules of §10.2 that the kernel has to enforce. Every one is needed by every command.
 func needs(k Kernel) []need {
+	if k.spaces() {
+		return spaceNeeds()
+	}
 	signals := need{"signals", "Landlock signal scope; the tree is killed from inside it", missSignals, weakerSignals}
 	sockets := need{"abstract-sockets", "Landlock scope, and no unix socket but an anonymous pair", missFiles, ""}
 	if k.ABI < abiScope {
@@ -100,9 +108,9 @@ func missFilter(k Kernel) string {
 func missFiles(k Kernel) string {
 	switch {
 	case k.ABI == 0:
-		return "This kernel has no Landlock (or it is not in its lsm= list), so files cannot be confined."
+		return "This kernel has no Landlock (or it is not in its lsm= list), so files cannot be confined." + k.instead()
 	case k.ABI < abiTruncate:
-		return fmt.Sprintf("Landlock ABI %d cannot refuse truncating files outside the jail; ABI %d (Linux 6.2) is the floor.", k.ABI, abiTruncate)
+		return fmt.Sprintf("Landlock ABI %d cannot refuse truncating files outside the jail; ABI %d (Linux 6.2) is the floor.", k.ABI, abiTruncate) + k.instead()
 	}
 	return ""
 }
@@ -168,6 +176,7 @@ func unavailable(rule, why string) *protocol.Error {
 // weakened are the rules that are kept in a weaker way because the operator accepts that; every report names them.
 func (k Kernel) weakened() []string {
 	var names []string
+	names = append(names, k.loose()...)
 	for _, n := range needs(k) {
 		if n.weaker != "" && n.miss(k) != "" && k.accepts(n.name) {
 			names = append(names, n.name)
@@ -186,11 +195,13 @@ func (k Kernel) facts() Facts {
 	if refusal := k.refusal(); refusal != nil {
 		why = refusal.Message
 	} else {
-		f.Backend = "landlock"
+		f.Backend = k.backend()
 	}
 	for _, n := range needs(k) {
 		row := Rule{Name: n.name, Mechanism: n.mechanism, State: "enforced"}
 		switch miss := n.miss(k); {
+		case miss == "" && slices.Contains(k.loose(), n.name):
+			row.State, row.Detail = "degraded", looseProgram
 		case miss == "":
 		case n.weaker != "" && k.accepts(n.name):
 			row.State, row.Detail = "degraded", n.weaker
@@ -226,6 +237,10 @@ func (k Kernel) alongRows() []Rule {
 	}
 	for i := range rows {
 		rows[i].State = "enforced"
+		if k.spaces() {
+			rows[i].Mechanism = spaceMechanism(rows[i])
+			continue
+		}
 		if rows[i].Name == "survivors" && k.ABI < abiScope {
 			rows[i].Mechanism = "hcpx is the subreaper; SIGKILL to all that descends from the command, none of which begins a process meanwhile"
 			if !k.Notify {

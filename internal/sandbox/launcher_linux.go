@@ -214,6 +214,9 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.system.kernel().spaces() {
+		return c.buildSpace(w, f)
+	}
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}

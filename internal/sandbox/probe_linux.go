@@ -34,6 +34,10 @@ func probe() Kernel {
 	_, err := unix.Openat2(unix.AT_FDCWD, "/", &how)
 	k.Openat2 = errors.Is(err, unix.EINVAL)
 	k.GetFd = probeGetFd()
+	if k.ABI < abiTruncate && k.Filter && k.CloseRange && k.Openat2 {
+		k.Barrier = spacesPossible()
+		k.Namespaces = k.Barrier == ""
+	}
 	return k
 }
 

@@ -1,0 +1,72 @@
+package sandbox
+
+// spaces says that a run gets namespaces of its own: Landlock cannot hold files here, and they are to be had (§10.5).
+func (k Kernel) spaces() bool { return k.ABI < abiTruncate && k.Namespaces }
+
+// backend is what confines on this kernel, where something does.
+func (k Kernel) backend() string {
+	if k.spaces() {
+		return "namespace"
+	}
+	return "landlock"
+}
+
+// instead is the rest of the sentence about a kernel without enough of Landlock: why namespaces do not serve either,
+// and what would help.
+func (k Kernel) instead() string {
+	why := k.Barrier
+	if why == "" {
+		why = "not tried"
+	}
+	return " Namespaces, which would do instead, are not to be had (" + why + "): Linux 6.2 or later with landlock in its lsm= list helps, or unprivileged user namespaces with mounts in them."
+}
+
+// spaceNeeds are the rules of §10.2 where namespaces keep them.
+func spaceNeeds() []need {
+	return []need{
+		{"system-calls", "seccomp filter with an architecture check", missFilter, ""},
+		{"files", "a mount namespace: a root of its own with what is listed, read-only or writable", missOpenat2, ""},
+		{"programs", "nothing else is there; noexec where nothing may be executed; Landlock execute right where the kernel has it; memfd without a no-exec seal refused", never, ""},
+		{"signals", "a process namespace: no other process has a number in it", never, ""},
+		{"abstract-sockets", "a network namespace, and no unix socket but an anonymous pair", never, ""},
+		{"metadata", "read-only mounts; seccomp refuses setuid and setgid bits", never, ""},
+		{"descriptors", "close_range before every start", missCloseRange, ""},
+	}
+}
+
+func never(Kernel) string { return "" }
+
+func missOpenat2(k Kernel) string {
+	if !k.Openat2 {
+		return "This kernel or container has no openat2, so what is mounted into the jail cannot be held to what was listed."
+	}
+	return ""
+}
+
+// loose are the rules that namespaces keep less well than the whole of Landlock would; every report names them.
+func (k Kernel) loose() []string {
+	if k.spaces() && k.ABI < 1 {
+		return []string{"programs"}
+	}
+	return nil
+}
+
+// looseProgram is why.
+const looseProgram = "Without Landlock a program that lies in a directory of libraries can be executed, since libraries must load."
+
+// spaceMechanism is what keeps a rule there that needs nothing of its own.
+func spaceMechanism(row Rule) string {
+	switch row.Name {
+	case "privileges":
+		return "no_new_privs, no capabilities, an empty bounding set; no user but the own one in the namespace"
+	case "runtime":
+		return "a process namespace: the command has no number for it, and a /proc of its own"
+	case "launcher":
+		return "the first process of the namespace: not dumpable, hidden in /proc; seccomp refuses signals to it and handles of it"
+	case "setid-files":
+		return "seccomp: no setuid or setgid bit is set; nosuid mounts"
+	case "survivors":
+		return "the kernel kills a process namespace with its first process"
+	}
+	return row.Mechanism
+}
