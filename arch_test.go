@@ -37,6 +37,7 @@ var rooms = []struct {
 	{"internal/settings", "protocol"},
 	{"internal/places", "protocol"},
 	{"internal/session", "protocol places"},
+	{"internal/learn", "protocol"},
 	{"internal/pack", "protocol jsondoc manifest policy skill stamp"},
 	{"internal/grant", "protocol jsondoc"},
 	{"internal/binding", "protocol jsondoc manifest"},
@@ -50,10 +51,10 @@ var rooms = []struct {
 	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
 	{"internal/conformance", "protocol jsondoc examples"},
 	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store gate"},
-	{"internal/lifecycle", "protocol protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session gate"},
+	{"internal/lifecycle", "protocol protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn gate"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session gate pipeline lifecycle lint examples"},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session lifecycle lint conformance app examples"},
-	{"cmd/hcpx", "cli sandbox"},
+	{"cmd/hcpx", "cli sandbox learn"},
 }
 
 // room is one package as parsed.

@@ -10,11 +10,15 @@ import (
 	"syscall"
 
 	"hcpx/internal/cli"
+	"hcpx/internal/learn"
 	"hcpx/internal/sandbox"
 )
 
 func main() {
 	if code, ok := sandbox.Inner(os.Args); ok {
+		os.Exit(code)
+	}
+	if code, ok := learn.Stage(os.Args); ok {
 		os.Exit(code)
 	}
 	os.Exit(run())

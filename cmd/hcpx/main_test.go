@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hcpx/internal/learn"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -23,6 +24,9 @@ const asProgram = "HCPX_TEST_RUN"
 
 func TestMain(m *testing.M) {
 	if code, ok := sandbox.Inner(os.Args); ok {
+		os.Exit(code)
+	}
+	if code, ok := learn.Stage(os.Args); ok {
 		os.Exit(code)
 	}
 	if os.Getenv(asProgram) != "" {

@@ -10,7 +10,8 @@ import (
 
 // The operator's commands (§9.6, §10.2): allow, grant, revoke, grants. Each is a person's act.
 
-// allowOptions is one of four forms: programs, native-local for a pack, hosts for a pack, paths for a pack.
+// allowOptions is one of five forms: programs, native-local for a pack, hosts for a pack, paths for a pack, and a run
+// that is watched to learn what to allow.
 type allowOptions struct {
 	Bins      []string
 	Dangerous bool
@@ -19,18 +20,25 @@ type allowOptions struct {
 	Hosts     []string
 	ReadPack  string
 	Reads     []string
+	Learn     bool
+	Yes       bool
+	Argv      []string
 }
 
 func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 	var o allowOptions
 	c := command(text{
-		use: "allow BIN… | --native PACK | --host PACK HOST:PORT… | --read PACK PATH…", short: "Allow programs, native-local, hosts or paths to packs",
+		use:   "allow BIN… | --native PACK | --host PACK HOST:PORT… | --read PACK PATH… | --learn -- PROGRAM ARG…",
+		short: "Allow programs, native-local, hosts or paths to packs",
 		long: "BIN is a name, recorded with the absolute path that PATH gives now, or a path. An interpreter or shell needs\n" +
 			"--dangerous. --native lets a pack that asks for it run outside the sandbox. --host adds hosts to a pack that takes\n" +
-			"them. --read opens paths that a pack declares to read.",
-		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'",
+			"them. --read opens paths that a pack declares to read. --learn allows nothing: it runs a program that you trust\n" +
+			"OUTSIDE the sandbox, with all your rights, and proposes what a pack for it would declare. What the program prints\n" +
+			"goes to stderr.",
+		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'\n" +
+			"hcpx allow --learn -- git fetch",
 	}, cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
-		if err := o.operands(args); err != nil {
+		if err := o.operands(args, c.ArgsLenAtDash()); err != nil {
 			return err
 		}
 		return run(c.Context(), d, o)
@@ -41,12 +49,17 @@ func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 	f.StringVar(&o.Native, "native", "", "let `PACK` run outside the sandbox")
 	f.StringVar(&o.HostPack, "host", "", "add the hosts that follow to `PACK`")
 	f.StringVar(&o.ReadPack, "read", "", "open the paths that follow to `PACK`")
+	f.BoolVar(&o.Learn, "learn", false, "run the program behind -- unsandboxed, and propose what it needs")
+	f.BoolVar(&o.Yes, "yes", false, "learn without being asked")
 	c.ValidArgsFunction = nil // names of programs: the shell knows them
 	return c
 }
 
-// operands tells the forms apart.
-func (o *allowOptions) operands(args []string) error {
+// operands tells the forms apart; dash is how many words stand before "--", -1 without one.
+func (o *allowOptions) operands(args []string, dash int) error {
+	if o.Learn || o.Yes {
+		return o.learning(args, dash)
+	}
 	forms := 0
 	for _, pack := range []string{o.Native, o.HostPack, o.ReadPack} {
 		if pack != "" {
@@ -73,6 +86,20 @@ func (o *allowOptions) operands(args []string) error {
 	default:
 		o.Bins = args
 	}
+	return nil
+}
+
+// learning is the form whose words are a command line.
+func (o *allowOptions) learning(args []string, dash int) error {
+	switch {
+	case !o.Learn:
+		return usage("allow", "--yes belongs to --learn")
+	case o.Native+o.HostPack+o.ReadPack != "" || o.Dangerous:
+		return usage("allow", "--learn allows nothing and is an act of its own")
+	case dash != 0 || len(args) == 0:
+		return usage("allow", "--learn takes the program and its arguments behind --, as in hcpx allow --learn -- git fetch")
+	}
+	o.Argv = args
 	return nil
 }
 

@@ -22,6 +22,7 @@ type Env struct {
 
 	Getenv   func(string) string
 	Lookup   func(string) (string, bool) // tells an empty variable from none; nil: none is empty
+	Environ  func() []string             // all of them, for a program that runs with the caller's rights; nil: none
 	Dir      string                      // working directory, absolute; "" when it is gone
 	UserHome string                      // "" when unknown
 	User     func() string               // the operating system's name of the user
@@ -48,7 +49,7 @@ func System() Env {
 		Name: programName(os.Args), Args: os.Args[1:],
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
-		Getenv: os.Getenv, Lookup: os.LookupEnv, Dir: dir, UserHome: home, User: userName, Now: time.Now,
+		Getenv: os.Getenv, Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, UserHome: home, User: userName, Now: time.Now,
 		Self: os.Executable, Become: become,
 	}
 }

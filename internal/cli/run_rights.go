@@ -10,7 +10,10 @@ import (
 	"hcpx/internal/protocol"
 )
 
-func runAllow(_ context.Context, d *deps, o allowOptions) error {
+func runAllow(ctx context.Context, d *deps, o allowOptions) error {
+	if o.Learn {
+		return runLearn(ctx, d, o)
+	}
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.AllowView, *protocol.Error) {
 		return l.Allow(s, lifecycle.AllowRequest{
 			Bins: o.Bins, Dangerous: o.Dangerous, Native: o.Native,

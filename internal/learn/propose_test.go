@@ -1,0 +1,207 @@
+package learn
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// facts of a made-up machine; paths that do not exist lead to themselves.
+func facts() Facts {
+	return Facts{
+		Home: "/home/ada", Temp: "/tmp/learn-1", Work: []string{"/home/ada/work"}, Path: []string{"/nowhere/bin"}, Given: []string{"/usr/lib", "/etc/hosts"},
+		Closed: func(path string) string {
+			for _, c := range []string{"~/.ssh", "~/.netrc", "/etc/ssh"} {
+				if within(path, c) || within(c, path) {
+					return "it is, holds or lies in " + c
+				}
+			}
+			return ""
+		},
+		Dangerous: func(name string) bool { return base(name) == "python3" },
+		Hosts:     map[netip.Addr][]string{netip.MustParseAddr("127.0.0.1"): {"localhost"}, netip.MustParseAddr("10.0.0.7"): {"db", "db.lan"}},
+		Addresses: func(name string) []netip.Addr {
+			if name == "api.example.org" {
+				return []netip.Addr{netip.MustParseAddr("203.0.113.5")}
+			}
+			return nil
+		},
+	}
+}
+
+func read(paths ...string) (list []File) {
+	for _, p := range paths {
+		list = append(list, File{Path: p, Real: p, Read: true})
+	}
+	return list
+}
+
+func numbered(format string, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf(format, i))
+	}
+	return list
+}
+
+func tool(argv ...string) Program {
+	return Program{Path: "/opt/acme/" + argv[0], Real: "/opt/acme/" + argv[0], Argv: argv}
+}
+
+// §10.2: reads name what is outside and not given, the home directory by its sign, many files by their directory.
+func Test_10_2_LearnProposesReads(t *testing.T) {
+	for name, test := range map[string]struct {
+		files []File
+		want  []string
+	}{
+		"what every command gets":    {read("/usr/lib/x.so", "/etc/hosts"), nil},
+		"what is its own":            {read("/home/ada/work/a", "/tmp/learn-1/b", "/proc/self/maps", "/dev/tty", "/opt/acme/tool"), nil},
+		"what it made":               {[]File{{Path: "/srv/x", Real: "/srv/x", Write: true, Made: true}}, nil},
+		"below the home directory":   {read("/home/ada/.acme.toml"), []string{"~/.acme.toml"}},
+		"outside":                    {read("/srv/data/one"), []string{"/srv/data/one"}},
+		"a link keeps its name":      {[]File{{Path: "/home/ada/.acmerc", Real: "/home/ada/dots/acmerc", Read: true}}, []string{"~/.acmerc"}},
+		"a link into what is given":  {[]File{{Path: "/etc/alternatives/x", Real: "/usr/lib/x", Read: true}}, nil},
+		"few of a directory":         {read(numbered("/srv/data/%d", many-1)...), numbered("/srv/data/%d", many-1)},
+		"many of a directory":        {read(numbered("/srv/data/%d", many)...), []string{"/srv/data"}},
+		"many of many":               {read(append(numbered("/srv/data/a/%d", many), numbered("/srv/data/%d", many-1)...)...), []string{"/srv/data"}},
+		"many of a top":              {read(numbered("/srv/%d", many+1)...), numbered("/srv/%d", many+1)},
+		"many of the home directory": {read(numbered("/home/ada/f%d", many)...), numbered("~/f%d", many)},
+		"a directory and its files":  {append([]File{{Path: "/srv/data", Real: "/srv/data", Dir: true, Read: true}}, read("/srv/data/x")...), []string{"/srv/data"}},
+		"a directory of everything":  {[]File{{Path: "/", Real: "/", Dir: true, Read: true}, {Path: "/home/ada", Real: "/home/ada", Dir: true, Read: true}}, nil},
+		"a directory of programs":    {[]File{{Path: "/nowhere/bin", Real: "/nowhere/bin", Dir: true, Read: true}}, nil},
+		"what stays closed":          {read("/home/ada/.netrc", "/etc/ssh/key", "/home/ada/.ssh/id"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Propose(&Seen{Programs: []Program{tool("tool")}, Files: test.files}, facts())
+			if diff := cmp.Diff(test.want, got.Wrap.Reads); diff != "" {
+				t.Error(diff)
+			}
+			if (len(test.want) > 0) != strings.Contains(strings.Join(got.Commands, "\n"), "--read PACK") {
+				t.Errorf("commands %q", got.Commands)
+			}
+			if want := strings.Count(name, "stays closed") * 3; len(got.Closed) != want {
+				t.Errorf("closed %+v", got.Closed)
+			}
+		})
+	}
+}
+
+// §10.2: hosts are named as the program was told, else as the resolver was asked; what has no name is an address.
+func Test_10_2_LearnProposesHosts(t *testing.T) {
+	answers := []Answer{{Name: "www.example.org", At: []netip.Addr{netip.MustParseAddr("203.0.113.1")}}, {Name: "wiki.corp.example", At: []netip.Addr{netip.MustParseAddr("203.0.113.2")}}}
+	for name, test := range map[string]struct {
+		to   string
+		argv []string
+		want []string
+		note string
+	}{
+		"asked of a server":             {"203.0.113.1:443", []string{"tool"}, []string{"www.example.org:443"}, ""},
+		"asked with a suffix":           {"203.0.113.2:80", []string{"tool", "http://wiki/x"}, []string{"wiki:80"}, ""},
+		"told by a URL":                 {"203.0.113.5:443", []string{"tool", "--url=https://ada@API.example.org./x"}, []string{"api.example.org:443"}, ""},
+		"told as an address":            {"127.0.0.1:8080", []string{"tool", "http://127.0.0.1:8080/"}, []string{"127.0.0.1:8080"}, ""},
+		"told with a port":              {"127.0.0.1:8080", []string{"tool", "127.0.0.1:8080"}, []string{"127.0.0.1:8080"}, ""},
+		"told as an address of six":     {"[::1]:8080", []string{"tool", "-h", "::1"}, []string{"[::1]:8080"}, ""},
+		"the loopback":                  {"127.0.0.1:8080", []string{"tool"}, []string{"localhost:8080"}, ""},
+		"of the hosts file, and inside": {"10.0.0.7:5432", []string{"tool", "-h", "db.lan"}, []string{"10.0.0.7:5432", "db.lan:5432"}, "must stand there itself"},
+		"of the hosts file, first name": {"10.0.0.7:5432", []string{"tool"}, []string{"10.0.0.7:5432", "db:5432"}, ""},
+		"unknown":                       {"203.0.113.77:443", []string{"tool", "secret"}, []string{"203.0.113.77:443"}, "No name is known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts()
+			resolve := f.Addresses
+			f.Addresses = func(name string) []netip.Addr {
+				if name == "secret" {
+					t.Error("a word that is no URL was looked up")
+				}
+				return resolve(name)
+			}
+			got := Propose(&Seen{Programs: []Program{tool(test.argv...)}, Reached: []Reached{{netip.MustParseAddrPort(test.to)}}, Answers: answers}, f)
+			if diff := cmp.Diff(test.want, got.Wrap.Network.Hosts); diff != "" {
+				t.Error(diff)
+			}
+			if !strings.Contains(strings.Join(got.Notes, "\n"), test.note) {
+				t.Errorf("notes %q", got.Notes)
+			}
+		})
+	}
+	for _, n := range []struct {
+		seen Seen
+		want string
+	}{{Seen{}, `"none"`}, {Seen{Listens: true, Reached: []Reached{{netip.MustParseAddrPort("203.0.113.1:1")}}}, `{"hosts":["203.0.113.1:1"]}`}} {
+		got, err := json.Marshal(Propose(&n.seen, facts()).Wrap.Network)
+		if n.seen.Listens {
+			n.want = `"full"`
+		}
+		if err != nil || string(got) != n.want {
+			t.Errorf("%s, want %s: %v", got, n.want, err)
+		}
+	}
+}
+
+// §10.2: programs that PATH does not find stand by path, several of a directory as the directory.
+func Test_10_2_LearnProposesPrograms(t *testing.T) {
+	dir := t.TempDir()
+	f := facts()
+	f.Path = []string{dir}
+	sh := putProgram(t, dir, "sh")
+	for name, test := range map[string]struct {
+		programs []Program
+		bin      string
+		uses     []string
+		commands []string
+		note     string
+	}{
+		"by name":                    {[]Program{sh, sh}, "sh", nil, []string{"hcpx allow sh"}, ""},
+		"by path":                    {[]Program{tool("tool"), sh, tool("helper")}, "tool", []string{"sh", "/opt/acme/helper"}, []string{"hcpx allow /opt/acme/tool", "hcpx allow sh /opt/acme/helper"}, ""},
+		"several of a directory":     {[]Program{sh, tool("a"), tool("b")}, "sh", []string{"/opt/acme/"}, []string{"hcpx allow sh", "hcpx allow /opt/acme/"}, ""},
+		"a second one of a name":     {[]Program{sh, tool("sh")}, "sh", []string{"/opt/acme/"}, nil, ""},
+		"an interpreter":             {[]Program{tool("python3")}, "python3", nil, []string{"hcpx allow --dangerous /opt/acme/python3"}, "runs whatever"},
+		"a script of the workspace":  {[]Program{{Path: "/home/ada/work/x.sh", Real: "/home/ada/work/x.sh", Head: "#!/bin/sh"}, sh}, "./bin/x.sh", []string{"sh"}, []string{"hcpx allow sh"}, "Ship /home/ada/work/x.sh"},
+		"what it made itself":        {[]Program{sh, {Path: "/tmp/learn-1/x", Real: "/tmp/learn-1/x"}}, "sh", nil, nil, "can't be started"},
+		"a script before the binary": {[]Program{{Path: "/opt/acme/py", Real: "/opt/acme/py", Head: "#!/bin/sh"}, sh, tool("py3")}, "py", []string{"sh", "/opt/acme/py3"}, nil, "Learn that one itself"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Propose(&Seen{Programs: test.programs}, f)
+			if got.Wrap.Bin != test.bin || !cmp.Equal(test.uses, got.Wrap.Uses) {
+				t.Errorf("bin %q, uses %q", got.Wrap.Bin, got.Wrap.Uses)
+			}
+			if test.commands != nil && !cmp.Equal(test.commands, got.Commands) {
+				t.Errorf("commands %q", got.Commands)
+			}
+			if !strings.Contains(strings.Join(got.Notes, "\n"), test.note) {
+				t.Errorf("notes %q", got.Notes)
+			}
+		})
+	}
+}
+
+// §10.2: where it wrote, and what that makes of the command.
+func Test_10_2_LearnProposesWrites(t *testing.T) {
+	wrote := func(path string) File { return File{Path: path, Real: path, Write: true, Made: true} }
+	moment := wrote("/home/ada/work/lock")
+	moment.Gone = true
+	for name, test := range map[string]struct {
+		files             []File
+		operation, land   string
+		work, home, other []string
+	}{
+		"nothing":            {nil, "read", "personal", []string{}, []string{}, []string{}},
+		"a look":             {read("/home/ada/work/a"), "read", "local", []string{}, []string{}, []string{}},
+		"the workspace":      {[]File{wrote("/home/ada/work/a")}, "write", "local", []string{"~/work/a"}, []string{}, []string{}},
+		"for a moment":       {[]File{moment}, "write", "local", []string{}, []string{}, []string{}},
+		"temporary files":    {[]File{wrote("/tmp/learn-1/a"), wrote("/dev/null")}, "read", "personal", []string{}, []string{}, []string{}},
+		"the home directory": {[]File{wrote("/home/ada/.cache/a")}, "read", "personal", []string{}, []string{"~/.cache/a"}, []string{}},
+		"other places":       {[]File{wrote("/tmp/a")}, "read", "personal", []string{}, []string{}, []string{"/tmp/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Propose(&Seen{Programs: []Program{tool("tool")}, Files: test.files}, facts())
+			want := Proposal{Policy: Policy{test.operation, Privacy{test.land}}, Writes: Writes{test.work, test.home, test.other}}
+			if diff := cmp.Diff(want, Proposal{Policy: got.Policy, Writes: got.Writes}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+//go:build amd64 || arm64
+
+package learn
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree is what a watched program started: while it runs, this process adopts whatever loses its parent, so that all
+// of it is found again. What was a child before is none of it.
+type tree struct {
+	was    int32
+	before map[int]bool
+}
+
+func adopt() (*tree, error) {
+	t := &tree{before: map[int]bool{}}
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&t.was)), 0, 0, 0); err != nil {
+		return nil, os.NewSyscallError("prctl", err)
+	}
+	for pid, parent := range parents() {
+		if parent == os.Getpid() {
+			t.before[pid] = true
+		}
+	}
+	return t, os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+func (t *tree) settle() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, uintptr(t.was), 0, 0, 0))
+}
+
+// end kills what is left, again and again until nothing is, and counts it.
+func (t *tree) end() (count int) {
+	seen, until := map[int]bool{}, time.Now().Add(patience)
+	for {
+		left := t.members()
+		if len(left) == 0 || time.Now().After(until) {
+			return count
+		}
+		for _, pid := range left {
+			if !seen[pid] {
+				seen[pid] = true
+				count++
+			}
+			_ = unix.Kill(pid, unix.SIGKILL)               // it may have ended
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // only what this process has adopted
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// members are the living descendants of this process that were not there before.
+func (t *tree) members() (list []int) {
+	all := parents()
+	for pid := range all {
+		for at, steps := pid, 0; steps < 1000; at, steps = all[at], steps+1 {
+			if t.before[at] || at <= 1 {
+				break
+			}
+			if all[at] == os.Getpid() {
+				list = append(list, pid)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// parents maps every process to its parent.
+func parents() map[int]int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	all := map[int]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name before it may hold anything
+		if len(fields) < 2 {
+			continue
+		}
+		if parent, err := strconv.Atoi(string(fields[1])); err == nil {
+			all[pid] = parent
+		}
+	}
+	return all
+}
