@@ -43,9 +43,11 @@ func (b *confinedBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 		return nil, ranAlready()
 	}
 	b.ran = true
-	if ctx.Err() != nil {
+	done, ok := b.confiner.system.turn(ctx)
+	if !ok {
 		return nil, canceledBefore()
 	}
+	defer done()
 	cancel, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		return nil, protocol.Fail(protocol.InternalError, "The run could not be prepared: "+err.Error()+".")

@@ -137,9 +137,11 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	if b.ran.Swap(true) {
 		return nil, ranAlready()
 	}
-	if ctx.Err() != nil {
+	done, ok := b.system.turn(ctx)
+	if !ok {
 		return nil, canceledBefore()
 	}
+	defer done()
 	limits := b.spec.Limits.filled()
 	cmd := &exec.Cmd{
 		Path: b.spec.Program.Path, Args: append([]string{b.spec.Program.Name}, b.spec.Args...),

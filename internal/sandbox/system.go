@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,7 @@ type System struct {
 	zone    func() string
 	confine confiner
 	adopted adoption
+	turns   chan struct{} // taken by a run whose tree is known by descent alone
 	proof   proof
 }
 
@@ -49,7 +51,7 @@ func New(o Options) *System {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &System{options: o, zone: sync.OnceValue(localZone)}
+	s := &System{options: o, zone: sync.OnceValue(localZone), turns: make(chan struct{}, 1)}
 	s.kernel = sync.OnceValue(func() Kernel {
 		var k Kernel
 		if o.Kernel != nil {
@@ -129,3 +131,22 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 // Warm asks what every run asks (kernel, common grants, filter) beside whatever the caller does meanwhile, so that
 // a program which runs one command does not wait for it. It makes nothing and answers nothing: the run asks again.
 func (s *System) Warm() { go s.confine.warm() }
+
+// turn waits until no other run goes on, where the kernel does not hold the tree of a confined one together: what
+// loses its parent is adopted by this process, and must be known for that run's (§10.5). A native run waits for
+// such a one too. Elsewhere nobody waits.
+func (s *System) turn(ctx context.Context) (done func(), ok bool) {
+	if k := s.kernel(); k.ABI >= abiScope || k.refusal() != nil {
+		return func() {}, ctx.Err() == nil
+	}
+	select {
+	case s.turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false
+	}
+	if ctx.Err() != nil {
+		<-s.turns
+		return nil, false
+	}
+	return func() { <-s.turns }, true
+}
