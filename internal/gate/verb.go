@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"hcpx/internal/adapter"
+	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -112,6 +113,9 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 	if unmet := slices.Concat(l.Manifest.Unmet, l.Policy.Unmet, cmd.Unmet, entry.Unmet); len(unmet) > 0 {
 		return nil, notExecutable("must_understand", fmt.Sprintf("%s/%s needs %q, which this runtime does not know.", l.ID, key, unmet[0]))
 	}
+	if name := steering(l.Manifest.Wrap); name != "" {
+		return nil, notExecutable("lint", fmt.Sprintf("%s/%s cannot run: its pack sets %q, which no pack may set.", l.ID, key, name)).WithHint("hcpx lint " + l.Dir)
+	}
 	kind := g.Adapters[l.Manifest.Adapter]
 	if kind == nil {
 		return nil, notExecutable("adapter", fmt.Sprintf("This runtime has no adapter %q.", l.Manifest.Adapter))
@@ -128,6 +132,20 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 		return nil, err
 	}
 	return &Verb{Loaded: l, Command: cmd, Entry: entry, Adapter: command}, nil
+}
+
+// steering is a variable that the block sets and may not (§10.2), "" when there is none. Lint says so before an
+// install; a pack may have come in under an older list. Of the binding the decoder says it.
+func steering(block *manifest.WrapBlock) string {
+	if block == nil {
+		return ""
+	}
+	for _, v := range block.Env {
+		if manifest.UnsafeEnvName(v.Name) {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 func notExecutable(reason, message string) *protocol.Error {
