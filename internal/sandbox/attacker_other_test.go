@@ -5,3 +5,5 @@ package sandbox_test
 func attacker() {}
 
 func host() {}
+
+func family() {}

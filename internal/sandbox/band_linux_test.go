@@ -1,7 +1,13 @@
 package sandbox_test
 
 import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"hcpx/internal/sandbox"
 	"hcpx/internal/sandbox/sandboxtest"
@@ -14,6 +20,11 @@ func older(abi int) *sandbox.Kernel {
 	return &k
 }
 
+// band are the ways in which signals are kept, by a name: the kernel's own, and the broker's.
+func band() map[string]*sandbox.Kernel {
+	return map[string]*sandbox.Kernel{"scoped": nil, "ABI 5": older(5), "ABI 3": older(3)}
+}
+
 // §10.5: on kernels whose Landlock does not know signals the whole contract holds too.
 func Test_10_5_band_keeps_the_contract(t *testing.T) {
 	for name, keep := range map[string]int{"one-shot": 0, "reused": 2} {
@@ -21,6 +32,86 @@ func Test_10_5_band_keeps_the_contract(t *testing.T) {
 			sandboxtest.Run(t, sandboxtest.Kind{Contained: true, Open: func(t *testing.T, scratch string) sandbox.Sandbox {
 				return confining(t, sandbox.Options{Scratch: scratch, Keep: keep, Kernel: older(5)})
 			}})
+		})
+	}
+}
+
+// in makes the scene's sandbox one of another kernel.
+func (s *scene) in(k *sandbox.Kernel, accept ...string) *scene {
+	s.n++
+	s.sandbox = confining(s.t, sandbox.Options{Scratch: fmt.Sprintf("%s/scratch%d", filepath.Dir(s.land), s.n), Kernel: k, Accept: accept})
+	return s
+}
+
+func (s *scene) family(verb string, args ...string) *sandbox.Spec {
+	spec := s.spec("")
+	spec.Args = append([]string{familyArg, verb}, args...)
+	return spec
+}
+
+// §10.5, RT22: a process signals its own children, its group and itself, by every call, and nobody else; the
+// sandbox of the kernel and the one of the broker answer alike.
+func Test_10_5_signals_stay_in_the_tree(t *testing.T) {
+	s := newScene(t)
+	victim := exec.Command(s.self, sandboxtest.HelperArg, "sleep")
+	must(t, victim.Start())
+	defer func() { _ = victim.Wait() }()
+	defer func() { _ = victim.Process.Kill() }()
+	stranger := strconv.Itoa(victim.Process.Pid)
+	for name, kernel := range band() {
+		s.in(kernel)
+		for _, verb := range []string{"child", "group", "own", "own-group", "all", "absent"} {
+			t.Run(name+"/"+verb, func(t *testing.T) {
+				if o := sandboxtest.Exec(t, s.sandbox, s.family(verb)); o.Exit != 0 || o.TimedOut {
+					t.Errorf("exit %d %s: %s", o.Exit, o.Signal, o.Stderr)
+				}
+			})
+		}
+		t.Run(name+"/reach", func(t *testing.T) {
+			if err := exec.Command(s.self, familyArg, "reach", stranger).Run(); err != nil {
+				t.Fatalf("void: it fails outside too: %v", err)
+			}
+			o := sandboxtest.Exec(t, s.sandbox, s.family("reach", stranger))
+			if n := strings.Count(string(o.Stderr), "operation not permitted"); o.Exit != 1 || n != 7 && n != 6 { // its group may be no group
+				t.Errorf("exit %d: %s", o.Exit, o.Stderr)
+			}
+		})
+	}
+}
+
+// §6.9, §10.5, RT25: nothing survives, however many there are and however fast they begin others.
+func Test_10_5_band_leaves_no_survivor(t *testing.T) {
+	s := newScene(t)
+	for name, kernel := range band() {
+		s.in(kernel)
+		t.Run(name+"/daemons", func(t *testing.T) {
+			if o := sandboxtest.Exec(t, s.sandbox, sandboxtest.Kind{}.Spec(t, "leave", "daemon", "band")); o.Exit != 0 || o.Report.Killed != 1 {
+				t.Errorf("%+v", o)
+			}
+			if left := processes(t, sandboxtest.HelperArg, "stubborn"); len(left) > 0 {
+				t.Errorf("survivors: %v", left)
+			}
+		})
+		t.Run(name+"/bomb", func(t *testing.T) {
+			spec := s.spec("bomb", "400")
+			spec.Limits.Wall, spec.Limits.Grace = 3*time.Second, 100*time.Millisecond
+			if o := sandboxtest.Exec(t, s.sandbox, spec); !o.TimedOut && o.Limit == "" {
+				t.Errorf("%+v", o)
+			}
+			if left := processes(t, attackArg, "bomb"); len(left) > 0 {
+				t.Errorf("survivors: %v", left)
+			}
+		})
+		t.Run(name+"/storm", func(t *testing.T) {
+			mark := "storm-" + strings.ReplaceAll(name, " ", "-")
+			if o := sandboxtest.Exec(t, s.sandbox, s.family("storm", "6", mark)); o.Exit != 0 || o.TimedOut {
+				t.Errorf("%+v", o)
+			}
+			for range 20 {
+				if left := processes(t, familyArg, "chain", mark); len(left) > 0 {
+					t.Fatalf("survivors: %v", left)
+				}
+			}
 		})
 	}
 }

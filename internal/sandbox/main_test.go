@@ -17,5 +17,6 @@ func TestMain(m *testing.M) {
 	attacker()
 	glutton()
 	host()
+	family()
 	os.Exit(m.Run())
 }

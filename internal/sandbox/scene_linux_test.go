@@ -22,6 +22,7 @@ type scene struct {
 	self                     string
 	land, readable, outside  string
 	file, lent, secret, sock string // in land, readable and outside
+	n                        int
 }
 
 func newScene(t *testing.T) *scene {
