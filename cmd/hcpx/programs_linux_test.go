@@ -26,8 +26,9 @@ const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 var programs = []struct {
 	pack  string
 	needs []string // programs without which it can't be tried
-	// allow are acts of the operator beside --allow-bin and --allow-read
+	// allow are acts of the operator beside --allow-bin and --allow-read; hosts are the servers that it may reach
 	allow func(*world) [][]string
+	hosts []string
 	// files are laid into the workspace
 	files map[string]string
 }{
@@ -36,15 +37,15 @@ var programs = []struct {
 	{pack: "ripgrep", needs: []string{"rg"}, files: map[string]string{
 		"a.txt": "a pin\na needle\n", "sub/b.txt": "needle too\n", "sub/c.log": "needle\n", ".ignore": "*.log\n"}},
 	{pack: "tar", needs: []string{"tar", "gzip"}, files: map[string]string{"tree/run.sh": "#!/bin/sh\n", "tree/secret.txt": "s\n"}},
-	{pack: "curl", needs: []string{"curl"}},
-	{pack: "git-clone", needs: []string{"git"}},
+	{pack: "curl", needs: []string{"curl"}, hosts: []string{"${httphost}", "localhost:${httpport}"}},
+	{pack: "git-clone", needs: []string{"git"}, hosts: []string{"${httphost}"}},
 	{pack: "git-commit", needs: []string{"git"}, files: map[string]string{"notes.txt": "a note\n"}},
 	{pack: "node", needs: []string{"/usr/bin/node"}},
 	{pack: "python", needs: []string{"/usr/bin/python3"}},
 	{pack: "go-build", files: map[string]string{
 		"go.mod": "module small\n\ngo 1.21\n", "main.go": "package main\n\nimport \"small/greet\"\n\nfunc main() { println(greet.Word(4)) }\n",
 		"greet/greet.go": "// Package greet has words.\npackage greet\n\nimport \"unsafe\"\n\n// Word is a word.\nfunc Word(n uintptr) uintptr { return n * unsafe.Sizeof(n) }\n"}},
-	{pack: "psql", needs: []string{"psql", "postgres"}, allow: func(w *world) [][]string {
+	{pack: "psql", needs: []string{"psql", "postgres"}, hosts: []string{"127.0.0.1:${pgport}", "localhost:${pgport}"}, allow: func(w *world) [][]string {
 		return [][]string{{"allow", filepath.Join(postgresDir(), "psql")}} // Debian's own psql is a script that chooses one
 	}},
 }
@@ -70,7 +71,7 @@ func Test_10_2_RealProgramsWorkInside(t *testing.T) {
 							w.must(act...)
 						}
 					}
-					w.enter(p.pack)
+					w.enter(p.pack, p.hosts)
 					w.evals(p.pack)
 				})
 			}
@@ -237,13 +238,16 @@ func (w *world) prepare(pack string) {
 }
 
 // enter lints, installs with the operator's consent, activates, and asks doctor, which runs the probe.
-func (w *world) enter(pack string) {
+func (w *world) enter(pack string, hosts []string) {
 	w.t.Helper()
 	dir := filepath.Join(w.dir, pack)
 	if out := w.must("lint", dir); !strings.Contains(out, "no issues") {
 		w.t.Fatalf("lint: %s", out)
 	}
 	w.must("install", dir, "--allow-bin", "--allow-read", "--json")
+	if len(hosts) > 0 {
+		w.must(append([]string{"allow", "--host", pack}, strings.Fields(w.vars.Replace(strings.Join(hosts, " ")))...)...)
+	}
 	w.must("activate", pack)
 	if out := w.must("availability", pack, "--json"); !strings.Contains(out, `"executable":true`) {
 		w.t.Fatalf("availability: %s", out)

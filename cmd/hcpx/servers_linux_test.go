@@ -21,8 +21,9 @@ import (
 // evals and packs.
 func startServers(t *testing.T) map[string]string {
 	t.Helper()
-	http := webServer(t)
-	vars := map[string]string{"${http}": http, "${httphost}": strings.TrimPrefix(http, "http://")}
+	http, host := webServer(t), "127.0.0.1:"
+	vars := map[string]string{"${http}": http, "${httphost}": strings.TrimPrefix(http, "http://"), "${httpport}": strings.TrimPrefix(http, "http://"+host),
+		"${other}": webServer(t)}
 	if port := database(t); port != 0 {
 		vars[`"${pgport}"`], vars["${pgport}"] = fmt.Sprint(port), fmt.Sprint(port)
 	}
