@@ -38,11 +38,11 @@ func (t *tree) settle() error {
 
 // end kills what is left, again and again until nothing is, and counts it.
 func (t *tree) end() (count int) {
-	seen, until := map[int]bool{}, time.Now().Add(patience)
-	for {
+	seen := map[int]bool{}
+	for range patience / time.Millisecond {
 		left := t.members()
-		if len(left) == 0 || time.Now().After(until) {
-			return count
+		if len(left) == 0 {
+			break
 		}
 		for _, pid := range left {
 			if !seen[pid] {
@@ -54,6 +54,7 @@ func (t *tree) end() (count int) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	return count
 }
 
 // members are the living descendants of this process that were not there before.
