@@ -138,3 +138,31 @@ func BenchmarkFilter(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCanary measures what the canary costs a process that runs one command: with a proof, which is to stay
+// below 30 microseconds, and without one.
+func BenchmarkCanary(b *testing.B) {
+	dir := b.TempDir()
+	for _, kind := range []struct {
+		name  string
+		proof string
+	}{{"proved", filepath.Join(dir, "canary", "passed")}, {"first", ""}} {
+		b.Run(kind.name, func(b *testing.B) {
+			ask := func() {
+				s := New(Options{Scratch: filepath.Join(dir, "run"), Canary: &Canary{Dir: filepath.Join(dir, "canary"), Proof: kind.proof}})
+				s.kernel()
+				b.StartTimer()
+				if refusal := s.proof.need(); refusal != nil {
+					b.Fatal(refusal)
+				}
+				b.StopTimer()
+			}
+			b.StopTimer()
+			ask()
+			b.ResetTimer()
+			for range b.N {
+				ask()
+			}
+		})
+	}
+}

@@ -111,7 +111,7 @@ func (b *confinedBox) notStarted(err error) *protocol.Error {
 func (b *confinedBox) report(o *Outcome) {
 	k := b.confiner.system.kernel()
 	o.Report.Backend, o.Report.ABI, o.Report.Errata = k.backend(), k.ABI, k.Errata
-	o.Report.Network, o.Report.Degraded = b.world.mode(), append(k.weakened(), watched()...)
+	o.Report.Network, o.Report.Degraded = b.world.mode(), k.degraded()
 }
 
 // Close implements Box. A launcher that is sound waits for the next run of its policy.

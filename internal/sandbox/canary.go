@@ -59,7 +59,7 @@ func (p *proof) recall() {
 }
 
 // canaryKey is everything that a proof depends on; it is the text of the proof, so that reading one is comparing
-// it. The kernel's facts stand in it as they are, whatever is added to them.
+// it. The kernel's facts, and what the operator accepts of them, stand in it as they are, whatever is added to them.
 func canaryKey(program string, k Kernel) []byte {
 	boot, id := bootID(), programID(program)
 	if boot == "" || id == "" {

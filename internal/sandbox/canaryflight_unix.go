@@ -124,8 +124,11 @@ func (f *flight) try(ctx context.Context) (got findings, refusal *protocol.Error
 		Write:   []string{f.jail()}, Dir: f.jail(), Network: Network{Mode: "none"},
 		Limits: Limits{Wall: canaryWall, Grace: 100 * time.Millisecond, Output: 4096},
 	})
-	if refusal != nil {
+	if refusal != nil && refusal.Code == protocol.SandboxUnavailable {
 		return got, refusal, nil
+	}
+	if refusal != nil {
+		return got, nil, errors.New(refusal.Message)
 	}
 	o, refusal := box.Run(ctx)
 	if refusal != nil {

@@ -105,7 +105,7 @@ type Box interface {
 
 // Jail is what a child can reach in the file system, and what is not enforced around it.
 type Jail struct {
-	Backend  string   // what confines it: landlock | … | native, "" when nothing can here
+	Backend  string   // what confines it: landlock | namespace | native
 	Declared []Access // what the Spec names, in its order
 	Own      []Access // the run's private directory
 	Base     []Access // what every command with this network gets, as far as this machine has it

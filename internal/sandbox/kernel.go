@@ -188,6 +188,9 @@ func (k Kernel) weakened() []string {
 	return names
 }
 
+// degraded is what the report of a confined run names, and plan before it: what is kept in a weaker way here.
+func (k Kernel) degraded() []string { return append(k.weakened(), watched()...) }
+
 // facts is doctor's table for the kernel (§10.5).
 func (k Kernel) facts() Facts {
 	f := Facts{ABI: k.ABI, Errata: k.Errata}

@@ -278,7 +278,12 @@ func (c *confiner) shared(w *world) []grant {
 }
 
 func (c *confiner) ruleset(w *world, own []grant) (ruleset, error) {
-	return newRuleset(c.system.kernel(), w.mode(), c.shared(w), own, w.grants)
+	return newRuleset(c.system.kernel(), w.mode(), c.rules(w, own)...)
+}
+
+// rules are all grants of a run: what every command has, its private directory, what the Spec names.
+func (c *confiner) rules(w *world, own []grant) [][]grant {
+	return [][]grant{c.shared(w), own, w.grants}
 }
 
 // take removes an idle launcher of the policy from the shelf.

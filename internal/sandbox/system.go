@@ -93,7 +93,7 @@ func (s *System) Jail(spec *Spec, home string) Jail {
 		return Jail{Backend: "native", Degraded: nativeDegraded()}
 	}
 	j := s.confine.jail(spec, home)
-	j.Backend, j.Degraded = s.kernel().facts().Backend, watched()
+	j.Backend, j.Degraded = s.kernel().backend(), s.kernel().degraded()
 	return j
 }
 
@@ -130,7 +130,12 @@ func (s *System) confinable(spec *Spec) *protocol.Error {
 
 // Warm asks what every run asks (kernel, common grants, filter) beside whatever the caller does meanwhile, so that
 // a program which runs one command does not wait for it. It makes nothing and answers nothing: the run asks again.
-func (s *System) Warm() { go s.confine.warm() }
+func (s *System) Warm() {
+	go s.confine.warm()
+	if s.options.Canary != nil {
+		go s.proof.recall()
+	}
+}
 
 // turn waits until no other run goes on, where the kernel does not hold the tree of a confined one together: what
 // loses its parent is adopted by this process, and must be known for that run's (§10.5). A native run waits for
