@@ -31,7 +31,7 @@ type hostNet struct {
 }
 
 func (n *hostNet) calls() []string {
-	return []string{"socket", "connect", "bind", "recvfrom", "recvmsg"}
+	return []string{"socket", "connect", "bind", "setsockopt", "recvfrom", "recvmsg"}
 }
 
 func (n *hostNet) blocks() bool { return true }
@@ -44,6 +44,8 @@ func (n *hostNet) act(c *call) answer {
 		return fails(n.connect(c))
 	case "bind":
 		return fails(n.bind(c))
+	case "setsockopt":
+		return n.option(c)
 	case "recvfrom", "recvmsg":
 		c.showSource()
 		return answer{kind: proceeds} // receiving is not what is guarded
@@ -121,6 +123,19 @@ func (n *hostNet) bind(c *call) unix.Errno {
 		return 0
 	}
 	return unix.EACCES
+}
+
+// option is setsockopt of what the filter asks for: errors of the network shall be told. The answerer's end has none.
+func (n *hostNet) option(c *call) answer {
+	s, no := c.socket()
+	if no != 0 {
+		return fails(no)
+	}
+	defer s.close()
+	if s.answerer {
+		return answer{}
+	}
+	return answer{kind: proceeds}
 }
 
 // connect decides and makes one connection.

@@ -43,10 +43,12 @@ const (
 	soBindToDevice    = 25
 	soBindToIfindex   = 62
 	ipOptions         = 4
+	ipRecvErr         = 11
 	ipUnicastIf       = 50
 	ipv6OldPktInfo    = 2
 	ipv6OldRtHdr      = 5
 	ipv6OldPktOptions = 6
+	ipv6RecvErr       = 25
 	ipv6PktInfo       = 50
 	ipv6RtHdr         = 57
 	ipv6UnicastIf     = 76
@@ -160,11 +162,12 @@ func (a *assembler) route(yes label) {
 	levels := []struct {
 		level   uint32
 		options []uint32
+		asked   uint32 // an option that resolvers insist on, which the answerer's end does not have; 0 = none
 	}{
-		{1, []uint32{soDontRoute, soBindToDevice, soBindToIfindex}},
-		{0, []uint32{ipOptions, ipUnicastIf}},
-		{41, []uint32{ipv6OldPktInfo, ipv6OldRtHdr, ipv6OldPktOptions, ipv6PktInfo, ipv6RtHdr, ipv6UnicastIf}},
-		{protoTCP, []uint32{tcpULP}},
+		{1, []uint32{soDontRoute, soBindToDevice, soBindToIfindex}, 0},
+		{0, []uint32{ipOptions, ipUnicastIf}, ipRecvErr},
+		{41, []uint32{ipv6OldPktInfo, ipv6OldRtHdr, ipv6OldPktOptions, ipv6PktInfo, ipv6RtHdr, ipv6UnicastIf}, ipv6RecvErr},
+		{protoTCP, []uint32{tcpULP}, 0},
 	}
 	a.arg(1)
 	places := make([]label, len(levels))
@@ -178,6 +181,10 @@ func (a *assembler) route(yes label) {
 	}
 	for i, l := range levels {
 		a.place(places[i])
+		if l.asked != 0 {
+			a.arg(2)
+			a.jump(opJeq, l.asked, a.to(notify), next)
+		}
 		a.noneOf(2, l.options...)
 	}
 }
