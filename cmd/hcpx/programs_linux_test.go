@@ -257,14 +257,20 @@ func (w *world) enter(pack string, hosts []string) {
 	}
 }
 
-func (w *world) run(args ...string) (string, error) {
-	c := exec.Command(w.self, args...)
+// command is a program in the user's world.
+func (w *world) command(path string, args ...string) *exec.Cmd {
+	c := exec.Command(path, args...)
 	c.Dir = w.dir
 	c.Env = []string{asProgram + "=1", "HOME=" + filepath.Join(w.dir, "home"), "HCP_HOME=" + filepath.Join(w.dir, "store"), "HCP_PRINCIPAL=human:ada",
 		"PATH=" + systemPath + ":" + filepath.Join(w.goroot, "bin"), "TMPDIR=" + w.dir}
 	if w.uid != os.Geteuid() {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}}
 	}
+	return c
+}
+
+func (w *world) run(args ...string) (string, error) {
+	c := w.command(w.self, args...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
