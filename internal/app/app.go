@@ -171,7 +171,7 @@ func (a *App) newGate() *gate.Gate {
 func (a *App) sandbox() *sandbox.System {
 	canary := a.canary()
 	canary.Dir = filepath.Dir(canary.Proof)
-	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary})
+	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept})
 }
 
 // canary is how a sandbox proves itself (§10.5), for every sandbox of this process: a proof holds for the machine.
@@ -183,7 +183,7 @@ func (a *App) canary() *sandbox.Canary {
 func (a *App) probe(dir string) sandbox.Sandbox {
 	canary := a.canary()
 	canary.Dir, canary.ReadOnly = filepath.Join(dir, "canary"), true
-	return a.guarded(sandbox.New(sandbox.Options{Scratch: filepath.Join(dir, "run"), Now: a.o.Now, Canary: canary}))
+	return a.guarded(sandbox.New(sandbox.Options{Scratch: filepath.Join(dir, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept}))
 }
 
 // guarded starts nothing before a signal would be heard, and is watched where somebody counts.

@@ -40,6 +40,29 @@ func keys() []key {
 			show: func(s *Settings) string { return strconv.Itoa(s.PackFiles) },
 		},
 		size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib),
+		words("sandbox.accept", func(s *Settings) *[]string { return &s.Accept }, "metadata", "signals"),
+	}
+}
+
+// words is a list that holds some of a few words, and none by default.
+func words(name string, at func(*Settings) *[]string, known ...string) key {
+	return key{
+		name: name, preset: []string{},
+		read: func(v value) (any, string) {
+			given := []string{}
+			for _, word := range v.list {
+				if word.kind != text || !slices.Contains(known, word.text) || slices.Contains(given, word.text) {
+					return nil, fmt.Sprintf("%s is a list of some of %q", name, known)
+				}
+				given = append(given, word.text)
+			}
+			if v.kind != list {
+				return nil, fmt.Sprintf("%s is a list of some of %q", name, known)
+			}
+			return given, ""
+		},
+		set:  func(s *Settings, v any) { *at(s) = v.([]string) },
+		show: func(s *Settings) string { return strings.Join(*at(s), ", ") },
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package settings reads config.toml and the managed settings (§9.3, §11.3): identity, confirmation,
-// limits of a run (§10.4) and of a pack (§2.1). A store without a config.toml has the defaults, and costs
+// limits of a run (§10.4) and of a pack (§2.1), the
+// sandbox (§10.5). A store without a config.toml has the defaults, and costs
 // one look for each file.
 //
 // Nouns: Settings (the values in force), Row (one key, its value and where it came from, for `hcpx config
@@ -25,8 +26,9 @@ type Settings struct {
 	Agents       string // detect | trust-flags (§9.3); detection comes later, so that both act alike
 	ConfirmAgent string // ask | envelope (§15.2)
 	Limits       Limits
-	PackFiles    int   // §2.1
-	PackBytes    int64 // §2.1
+	PackFiles    int      // §2.1
+	PackBytes    int64    // §2.1
+	Accept       []string // rules that the operator lets the sandbox keep in a weaker way (§10.5)
 	from         map[string]string
 }
 

@@ -31,6 +31,7 @@ func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
 		{Key: "limits.files", Value: "1024", From: "default"}, {Key: "limits.file_size", Value: "1073741824", From: "default"},
 		{Key: "limits.memory", Value: "8589934592", From: "default"}, {Key: "limits.processes", Value: "4096", From: "default"},
 		{Key: "packs.max_files", Value: "4096", From: "default"}, {Key: "packs.max_bytes", Value: "67108864", From: "default"},
+		{Key: "sandbox.accept", Value: "", From: "default"},
 	}
 	if diff := cmp.Diff(want, s.Rows()); diff != "" {
 		t.Error(diff)
@@ -64,9 +65,26 @@ max_files = 1_000
 	want := map[string]string{"identity.agents": "config.toml", "confirm.agent": "managed.toml", "limits.output": "config.toml",
 		"limits.wall_max": "managed.toml", "limits.cpu": "default", "limits.files": "config.toml", "limits.file_size": "default",
 		"limits.memory": "default", "limits.processes": "default",
-		"packs.max_files": "config.toml", "packs.max_bytes": "default"}
+		"packs.max_files": "config.toml", "packs.max_bytes": "default", "sandbox.accept": "default"}
 	if diff := cmp.Diff(want, from); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// §10.5: the operator accepts what is listed, and managed settings take it back whole.
+func Test_10_5_AcceptIsAClosedListThatCanBePinned(t *testing.T) {
+	home, managed := t.TempDir(), filepath.Join(t.TempDir(), "managed.toml")
+	write(t, filepath.Join(home, "config.toml"), "[sandbox]\naccept = [ # here\n  \"signals\",\n  \"metadata\", # and there\n]\n")
+	s, err := Load(home, managed)
+	if err != nil || !cmp.Equal(s.Accept, []string{"signals", "metadata"}) {
+		t.Fatalf("%v %v", s, err)
+	}
+	write(t, managed, "sandbox.accept = []\n")
+	if s, err = Load(home, managed); err != nil || len(s.Accept) != 0 {
+		t.Errorf("%v %v", s, err)
+	}
+	if rows := s.Rows(); rows[len(rows)-1] != (Row{Key: "sandbox.accept", From: "managed.toml"}) {
+		t.Errorf("%+v", rows[len(rows)-1])
 	}
 }
 
@@ -87,6 +105,11 @@ func Test_11_3_WhatIsWrongHasItsPlace(t *testing.T) {
 		{"huge", "[limits]\noutput = 99999999999999999999", ":2:10: the value is a whole number"},
 		{"bad size", "[limits]\noutput = \"8MB\"", ":2:10: limits.output is a number of bytes"},
 		{"too long", "[limits]\nwall_max = \"2h\"", ":2:12: limits.wall_max is a duration up to an hour"},
+		{"no list", "[sandbox]\naccept = \"signals\"", ":2:10: sandbox.accept is a list of some of"},
+		{"a word that cannot be accepted", "[sandbox]\naccept = [\"files\"]", "sandbox.accept is a list of some of"},
+		{"a word twice", "[sandbox]\naccept = [\"signals\", \"signals\"]", "sandbox.accept is a list of some of"},
+		{"a list of lists", "[sandbox]\naccept = [[\"signals\"]]", "sandbox.accept is a list of some of"},
+		{"a list as a word", "[confirm]\nagent = [\"ask\"]", "confirm.agent is one of"},
 		{"twice", "[limits]\nfiles = 3\nfiles = 4", ":3:1: limits.files stands here a second time"},
 		{"twice in two ways", "limits.files = 3\n[limits]\nfiles = 4", ":3:1: limits.files stands here a second time"},
 		{"table twice", "[limits]\n[limits]", ":2:2: [limits] stands here a second time"},

@@ -16,11 +16,13 @@ const (
 	other = iota
 	text
 	number
+	list
 )
 
 type value struct {
 	kind int
 	text string // decoded, or the literal of a number
+	list []value
 }
 
 // reading is one file on its way into Settings. It takes the expressions of the TOML parser one by one,
@@ -153,9 +155,17 @@ func (r *reading) pair(table string, node *unstable.Node) {
 func valueOf(n *unstable.Node) value {
 	switch n.Kind {
 	case unstable.String:
-		return value{text, string(n.Data)}
+		return value{kind: text, text: string(n.Data)}
 	case unstable.Integer:
-		return value{number, string(n.Data)}
+		return value{kind: number, text: string(n.Data)}
+	case unstable.Array:
+		v := value{kind: list}
+		for it := n.Children(); it.Next(); {
+			if it.Node().Kind != unstable.Comment {
+				v.list = append(v.list, valueOf(it.Node()))
+			}
+		}
+		return v
 	default:
 		return value{}
 	}
