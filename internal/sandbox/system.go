@@ -141,7 +141,7 @@ func (s *System) Warm() {
 // loses its parent is adopted by this process, and must be known for that run's (§10.5). A native run waits for
 // such a one too. Elsewhere nobody waits.
 func (s *System) turn(ctx context.Context) (done func(), ok bool) {
-	if k := s.kernel(); k.ABI >= abiScope || k.refusal() != nil {
+	if k := s.kernel(); k.refusal() != nil || k.posture("none").signals == signalsScoped {
 		return func() {}, ctx.Err() == nil
 	}
 	select {
