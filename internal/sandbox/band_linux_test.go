@@ -16,7 +16,7 @@ import (
 // older is this machine's kernel as if its Landlock were an earlier one.
 func older(abi int) *sandbox.Kernel {
 	k := able()
-	k.ABI, k.Errata = abi, 0
+	k.ABI, k.Errata, k.GetFd = abi, 0, true
 	return &k
 }
 
