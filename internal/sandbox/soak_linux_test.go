@@ -2,13 +2,10 @@ package sandbox_test
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,98 +30,6 @@ func settled(t *testing.T, dir string, most int) int {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return n
-}
-
-// guards are goroutines that do what a confined one could not, one of them on a locked thread.
-type guards struct {
-	stop            atomic.Bool
-	all             sync.WaitGroup
-	looked, refused atomic.Int64
-}
-
-func watch(secret string) *guards {
-	g := &guards{}
-	for i := range 2 {
-		g.all.Go(func() {
-			if i == 0 {
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-			}
-			for !g.stop.Load() {
-				g.look(secret)
-				time.Sleep(100 * time.Microsecond) // leaves the machine to the runs
-			}
-		})
-	}
-	return g
-}
-
-func (g *guards) look(secret string) {
-	g.looked.Add(1)
-	if _, err := os.ReadFile(secret); err != nil {
-		g.refused.Add(1)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		g.refused.Add(1)
-		return
-	}
-	_ = l.Close()
-}
-
-func (g *guards) end() (looked, refused int64) {
-	g.stop.Store(true)
-	g.all.Wait()
-	return g.looked.Load(), g.refused.Load()
-}
-
-// §10.5: many runs at once, with the garbage collector at work: goroutines of the runtime stay free, no
-// process, descriptor or thread is left.
-func Test_10_5_soak(t *testing.T) {
-	const runs, atOnce = 200, 4
-	s := newScene(t)
-	warm := func() { sandboxtest.Exec(t, s.sandbox, s.spec("chmod", s.file)) }
-	warm()
-	threads, files := count(t, "task")+2*atOnce, settled(t, "fd", 0)
-
-	g := watch(s.secret)
-	var free sync.WaitGroup
-	var next atomic.Int64
-	for range atOnce {
-		free.Go(func() {
-			for n := next.Add(1); n <= runs; n = next.Add(1) {
-				attack := []string{"read", s.secret}
-				if n%4 == 0 {
-					attack = []string{"chmod", s.file}
-				}
-				o := sandboxtest.Exec(t, s.sandbox, s.spec(attack[0], attack[1:]...))
-				if want := map[bool]int{true: 0, false: 1}[n%4 == 0]; o.Exit != want {
-					t.Errorf("run %d: %+v\n%s", n, o, o.Stderr)
-				}
-				if n%16 == 0 {
-					runtime.GC()
-				}
-			}
-		})
-	}
-	free.Wait()
-	if looked, refused := g.end(); refused > 0 || looked == 0 {
-		t.Errorf("%d of %d looks from free goroutines were refused", refused, looked)
-	}
-	if n := settled(t, "task", threads); n > threads {
-		t.Errorf("%d threads, %d before", n, threads)
-	}
-	if n := settled(t, "fd", files); n > files {
-		t.Errorf("%d descriptors, %d before", n, files)
-	}
-	if left := processes(t, attackArg, "read"); len(left) > 0 {
-		t.Errorf("survivors: %v", left)
-	}
-	slots, err := filepath.Glob(filepath.Dir(s.land) + "/scratch/*")
-	must(t, err)
-	if len(slots) > atOnce {
-		t.Errorf("%d private directories for %d runs at once", len(slots), atOnce)
-	}
 }
 
 // §10.2: a kept launcher serves only its own policy, and only while its files are the same.
