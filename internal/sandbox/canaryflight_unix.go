@@ -226,7 +226,7 @@ func readReport(text string) (map[string]int, error) {
 // ownDir makes a directory of this user alone, or holds one to that.
 func ownDir(path string) error {
 	if !filepath.IsAbs(path) {
-		return fmt.Errorf("the canary's directory is not absolute: %q", path)
+		return fmt.Errorf("a directory of the sandbox is not absolute: %q", path)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err

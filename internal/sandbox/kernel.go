@@ -23,6 +23,7 @@ type Kernel struct {
 	Namespaces bool   // a run can have namespaces of its own; asked where Landlock is below abiTruncate
 	Barrier    string // why it cannot
 	Groups     string // below which a run gets a cgroup of its own (§10.4), "" = nowhere; looked for when asked, not by probe
+	Seatbelt   bool   // macOS: there is the program that confines
 	// accept holds what the operator accepts to be weaker here, as Options.Accept says it.
 	accept string
 }
@@ -69,6 +70,9 @@ type need struct {
 
 // needs lists the rules of §10.2 that the kernel has to enforce. Every one is needed by every command.
 func needs(k Kernel) []need {
+	if k.Seatbelt {
+		return nil // seatbeltRows
+	}
 	if k.spaces() {
 		return spaceNeeds()
 	}
@@ -189,10 +193,18 @@ func (k Kernel) weakened() []string {
 }
 
 // degraded is what the report of a confined run names, and plan before it: what is kept in a weaker way here.
-func (k Kernel) degraded() []string { return append(k.weakened(), watched()...) }
+func (k Kernel) degraded() []string {
+	if k.Seatbelt {
+		return seatbeltDegraded()
+	}
+	return append(k.weakened(), watched()...)
+}
 
 // facts is doctor's table for the kernel (§10.5).
 func (k Kernel) facts() Facts {
+	if k.Seatbelt {
+		return Facts{Backend: k.backend(), Rules: seatbeltRows()}
+	}
 	f := Facts{ABI: k.ABI, Errata: k.Errata}
 	why := ""
 	if refusal := k.refusal(); refusal != nil {

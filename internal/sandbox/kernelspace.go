@@ -5,6 +5,9 @@ func (k Kernel) spaces() bool { return k.ABI < abiTruncate && k.Namespaces }
 
 // backend is what confines on this kernel, where something does.
 func (k Kernel) backend() string {
+	if k.Seatbelt {
+		return "seatbelt"
+	}
 	if k.spaces() {
 		return "namespace"
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,10 @@ type nativeBox struct {
 	spec   *Spec
 	root   string
 	ran    atomic.Bool
+	// within starts the command inside something else, where the system has a program for that; confined is the
+	// report then.
+	within   []string
+	confined Report
 }
 
 func (s *System) prepareNative(spec *Spec) (Box, *protocol.Error) {
@@ -143,12 +148,17 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	}
 	defer done()
 	limits := b.spec.Limits.filled()
+	argv := append([]string{b.spec.Program.Name}, b.spec.Args...)
 	cmd := &exec.Cmd{
-		Path: b.spec.Program.Path, Args: append([]string{b.spec.Program.Name}, b.spec.Args...),
+		Path: b.spec.Program.Path, Args: argv,
 		Env: b.system.Environ(b.spec, b.root), Dir: b.spec.Dir, SysProcAttr: ownGroup(), WaitDelay: drainTime,
 	}
 	if cmd.Dir == "" {
 		cmd.Dir = filepath.Join(b.root, homePart)
+	}
+	if len(b.within) > 0 {
+		argv[0] = filepath.Join(b.root, binPart, b.spec.Program.Name)
+		cmd.Path, cmd.Args = b.within[0], append(slices.Clone(b.within), argv...)
 	}
 	if len(b.spec.Stdin) > 0 {
 		cmd.Stdin = bytes.NewReader(b.spec.Stdin)
@@ -165,12 +175,21 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	o := &Outcome{}
 	defer tree.release()
 	o.await(ctx, nativeWait{cmd: cmd, tree: tree, over: over, limits: limits})
-	o.Report = Report{Backend: "native", Network: "full", Killed: o.Report.Killed, Degraded: nativeDegraded()}
+	o.Report = b.report(o.Report.Killed)
 	o.Stdout, o.Overflow = out.kept, out.over
 	o.Stderr, o.StderrSize = errs.last(), errs.size
 	o.Exit, o.Signal = exitOf(cmd.ProcessState)
 	o.Duration = b.system.options.Now().Sub(begin)
 	return o, nil
+}
+
+func (b *nativeBox) report(killed int) Report {
+	r := Report{Backend: "native", Network: "full", Degraded: nativeDegraded()}
+	if len(b.within) > 0 {
+		r = b.confined
+	}
+	r.Killed = killed
+	return r
 }
 
 func ranAlready() *protocol.Error {
