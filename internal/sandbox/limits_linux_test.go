@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
@@ -193,26 +194,40 @@ func limitCases(t *testing.T) map[string]limitCase {
 	}
 }
 
-// §10.4: each limit ends what passes it and is named; the same program passes below it.
+// §10.4: each limit ends what passes it and is named; the same program passes below it. As every user.
 func Test_10_4_limits(t *testing.T) {
-	for name, c := range limitCases(t) {
+	redteamtest.Users(t, func(t *testing.T, place string) {
+		for name, c := range limitCases(t) {
+			t.Run(name, func(t *testing.T) { c.run(t, confining(t, sandbox.Options{Scratch: place + "/scratch"})) })
+		}
+	})
+}
+
+// §10.4: so it is where the kernel keeps no signals inside (§10.5).
+func Test_10_4_limits_in_the_band(t *testing.T) {
+	cases := limitCases(t)
+	for _, name := range []string{"memory of children", "processes without a parent", "open files", "file size, signalled"} {
 		t.Run(name, func(t *testing.T) {
-			s := confining(t, sandbox.Options{Scratch: t.TempDir() + "/scratch"})
-			open := c.spec.Limits
-			c.limit(&c.spec.Limits)
-			o := sandboxtest.Exec(t, s, c.spec)
-			if o.Limit != c.want || o.Signal != c.signal || o.TimedOut {
-				t.Errorf("limit %q, signal %q: %+v\n%s", o.Limit, o.Signal, o, o.Stderr)
-			}
-			if c.below == nil {
-				return
-			}
-			c.spec.Limits = open
-			c.below(&c.spec.Limits)
-			if o := sandboxtest.Exec(t, s, c.spec); o.Limit != "" || o.Exit != 0 {
-				t.Errorf("below it: %+v\n%s", o, o.Stderr)
-			}
+			cases[name].run(t, confining(t, sandbox.Options{Scratch: t.TempDir() + "/scratch", Kernel: older(4)}))
 		})
+	}
+}
+
+func (c limitCase) run(t *testing.T, s *sandbox.System) {
+	t.Helper()
+	open := c.spec.Limits
+	c.limit(&c.spec.Limits)
+	o := sandboxtest.Exec(t, s, c.spec)
+	if o.Limit != c.want || o.Signal != c.signal || o.TimedOut {
+		t.Errorf("limit %q, signal %q: %+v\n%s", o.Limit, o.Signal, o, o.Stderr)
+	}
+	if c.below == nil {
+		return
+	}
+	c.spec.Limits = open
+	c.below(&c.spec.Limits)
+	if o := sandboxtest.Exec(t, s, c.spec); o.Limit != "" || o.Exit != 0 {
+		t.Errorf("below it: %+v\n%s", o, o.Stderr)
 	}
 }
 

@@ -218,7 +218,7 @@ func Test_10_5_soak(t *testing.T) {
 		must(t, s.systems[1].Close())
 		return looked, refused
 	}
-	load(runs / 40) // what a process starts once stays
+	load(100) // what a process starts once stays
 	threads, files := steady(t, "task"), steady(t, "fd")
 	if looked, refused := load(runs); refused > 0 || looked == 0 {
 		t.Errorf("%d of %d looks from free goroutines were refused", refused, looked)
