@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/stamp"
@@ -94,7 +95,7 @@ func ownProgram(l *Loaded, name, rel string) (sandbox.Program, *protocol.Error) 
 	if !fs.ValidPath(rel) {
 		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+l.Dir)
 	}
-	full := filepath.Join(l.Dir, filepath.FromSlash(rel))
+	full := filepath.Join(places.Resolve(l.Dir), filepath.FromSlash(rel))
 	if l.Executables[rel] {
 		return sandbox.Program{Name: path.Base(rel), Path: full}, nil // as step 2 has just proved
 	}

@@ -86,8 +86,9 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 		return err
 	}
 	w.Spec.Program = bin
-	w.Spec.Read = append(w.Spec.Read, v.Dir)
-	w.Spec.Exec = append(w.Spec.Exec, v.Dir)
+	dir := places.Resolve(v.Dir) // the sandbox takes no path with a link in it
+	w.Spec.Read = append(w.Spec.Read, dir)
+	w.Spec.Exec = append(w.Spec.Exec, dir)
 	for _, name := range need.Uses {
 		if strings.HasSuffix(name, "/") {
 			dir, err := Allowed(st, name, false)
@@ -127,7 +128,7 @@ func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *
 	if key.Land == protocol.Brain && key.Project == "" {
 		return nil // availability
 	}
-	dir := g.Store.LandDir(key)
+	dir := places.Resolve(g.Store.LandDir(key))
 	w.Land = &key
 	spec.Read = append(spec.Read, dir)
 	if v.Entry.Operation == protocol.Write {
@@ -137,27 +138,22 @@ func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *
 	return nil
 }
 
-// reads gives the declared paths outside the jail that the operator allowed for this pack; the others are
-// withheld, which the kernel enforces by not granting them.
+// reads gives the declared paths outside the jail that the operator allowed for this pack, by where they lead; the
+// others are withheld, which the kernel enforces by not granting them.
 func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
 	for _, declared := range need.Reads {
 		allowed := slices.ContainsFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == v.ID && r.Path == declared })
-		link := sandbox.Link{Target: g.Places.Target(declared)}
+		real, closed := g.Places.OpenRead(declared)
+		link := sandbox.Link{Target: real}
 		if rel, home := strings.CutPrefix(declared, "~/"); home {
 			link.HomeRel = rel
 		}
-		if !allowed || !g.open(declared) {
+		if _, err := os.Lstat(real); !allowed || closed != "" || err != nil {
 			w.Withheld = append(w.Withheld, declared)
 			continue
 		}
 		w.Spec.Links = append(w.Spec.Links, link)
 	}
-}
-
-// open says whether an allowed read exists and stays out of the closed places, wherever its links go (§10.2).
-func (g *Gate) open(declared string) bool {
-	_, err := filepath.EvalSymlinks(g.Places.Target(declared))
-	return err == nil && g.Places.ClosedRead(declared) == ""
 }
 
 // network is what the manifest declares, with the operator's hosts where it lets them in (§10.2).

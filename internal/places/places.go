@@ -70,21 +70,28 @@ func (p Places) Closed(dir string) string {
 // ClosedRead says why a declared read stays closed, however an operator decides; "" when it may be allowed
 // (§10.2): by its words, by where it leads, and by what lies there.
 func (p Places) ClosedRead(declared string) string {
+	_, why := p.OpenRead(declared)
+	return why
+}
+
+// OpenRead is where a declared read leads, and why that stays closed. Whoever opens it opens this path: a link that
+// changes after it was judged leads nowhere else.
+func (p Places) OpenRead(declared string) (real, why string) {
+	real = Resolve(p.Target(declared))
 	if why := protocol.ClosedRead(declared); why != "" {
-		return why
+		return real, why
 	}
-	real := Resolve(p.Target(declared))
 	judged := real
 	if home := Resolve(p.Home); p.Home != "" && Within(real, home) {
 		judged = "~" + strings.TrimPrefix(real, home)
 	}
 	if why := protocol.ClosedRead(judged); why != "" {
-		return why
+		return real, why
 	}
 	if what := p.Closed(real); what != "" {
-		return "it is, holds or lies in " + what
+		return real, "it is, holds or lies in " + what
 	}
-	return ""
+	return real, ""
 }
 
 // Target is the absolute path of a declared read.

@@ -225,7 +225,7 @@ func (c *confiner) build(w *world) (*launcher, error) {
 	if err := errors.Join(ownScratch(c.system.options.Scratch), c.place().clear(c.shared(w))); err != nil {
 		return nil, l.abandon(err)
 	}
-	if l.private, err = newPrivate(c.system.options.Scratch, w.spec); err != nil {
+	if l.private, err = newPrivate(c.place().path, w.spec); err != nil {
 		return nil, l.abandon(err)
 	}
 	own, err := l.private.grants()

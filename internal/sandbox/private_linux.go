@@ -33,7 +33,7 @@ const (
 	maxTries = 16 // of one slot that others make and throw away meanwhile
 )
 
-// newPrivate takes the first free slot under scratch and fills it for the Spec.
+// newPrivate takes the first free slot under scratch, a real path, and fills it for the Spec.
 func newPrivate(scratch string, spec *Spec) (private, error) {
 	for n, tries := 0, 0; n < maxSlots; {
 		p := private{root: scratch + "/" + strconv.Itoa(n), links: spec.Links}
@@ -66,7 +66,7 @@ const (
 
 // claim locks the slot and makes sure that it is a clean one of this user.
 func (p *private) claim() (slotState, error) {
-	fd, err := unix.Open(p.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat2(unix.AT_FDCWD, p.root, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if errors.Is(err, unix.ENOENT) {
 		if err := unix.Mkdir(p.root, slotIdle); err != nil && !errors.Is(err, unix.EEXIST) {
 			return slotTaken, err
@@ -127,7 +127,7 @@ const trashMark = ".left-"
 // fill makes the parts, as far as they are missing, and the links.
 func (p *private) fill(spec *Spec) error {
 	for _, part := range []string{homePart, tempPart, binPart} {
-		if err := unix.Mkdir(p.part(part), 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := unix.Mkdir(p.held(part), 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 	}
@@ -135,11 +135,11 @@ func (p *private) fill(spec *Spec) error {
 	for _, use := range spec.Uses {
 		want[use.Name] = use.Path
 	}
-	entries, err := os.ReadDir(p.part(binPart))
+	entries, err := os.ReadDir(p.held(binPart))
 	if err != nil {
 		return err
 	}
-	bin := p.part(binPart) + "/"
+	bin := p.held(binPart) + "/"
 	for _, e := range entries {
 		if target, err := os.Readlink(bin + e.Name()); err == nil && target == want[e.Name()] {
 			delete(want, e.Name())
@@ -157,8 +157,12 @@ func (p *private) fill(spec *Spec) error {
 
 func (p *private) part(name string) string { return p.root + "/" + name }
 
+// held is a part by the descriptor that is locked, whatever its path means by now: what the runtime makes, looks at and
+// removes is in the directory that it claimed.
+func (p *private) held(name string) string { return handle(p.lock) + "/" + name }
+
 // link puts the declared reads under ~ at their place in HOME.
-func (p *private) link() error { return linkReads(p.part(homePart), p.links) }
+func (p *private) link() error { return linkReads(p.held(homePart), p.links) }
 
 // parts are the rules of a private directory at root: HOME and TMPDIR writable, the links readable.
 func parts(root string) []grant {
@@ -171,10 +175,10 @@ func parts(root string) []grant {
 
 // grants are the parts as they were made.
 func (p *private) grants() ([]grant, error) {
-	list := parts(p.root)
+	list, held := parts(p.root), parts(handle(p.lock))
 	for i := range list {
 		var st unix.Stat_t
-		if err := unix.Lstat(list[i].path, &st); err != nil {
+		if err := unix.Lstat(held[i].path, &st); err != nil {
 			return nil, fmt.Errorf("%s: %w", list[i].path, err)
 		}
 		list[i].id, list[i].dir = identity{st.Dev, st.Ino}, true
@@ -185,7 +189,7 @@ func (p *private) grants() ([]grant, error) {
 // empty removes what a run left, for the next one.
 func (p *private) empty() error {
 	for _, part := range []string{homePart, tempPart} {
-		at := p.part(part)
+		at := p.held(part)
 		var st unix.Stat_t
 		if err := unix.Lstat(at, &st); err != nil {
 			return err

@@ -13,7 +13,7 @@ func (c *confiner) buildSpace(w *world, f filter) (*launcher, error) {
 	if err := errors.Join(ownScratch(c.system.options.Scratch), c.place().clear(c.shared(w))); err != nil {
 		return nil, err
 	}
-	own, err := newPrivate(c.system.options.Scratch, w.spec)
+	own, err := newPrivate(c.place().path, w.spec)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,6 @@ func (w *world) nth(i int) Program {
 }
 
 func (w *world) program(i int) *protocol.Error {
-	var st unix.Stat_t
 	p := w.nth(i)
 	bad := func(why string) *protocol.Error {
 		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s.", p.Name, why)).
@@ -112,8 +111,9 @@ func (w *world) program(i int) *protocol.Error {
 			return bad("another program of this command has the same name")
 		}
 	}
-	if err := unix.Stat(p.Path, &st); err != nil {
-		return bad(p.Path + " is not there (" + err.Error() + ")")
+	st, err := w.lookProgram(p.Path)
+	if err != nil {
+		return bad(p.Path + " is not there (" + cause(err) + ")")
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
 		return bad(p.Path + " is not an executable file")
@@ -127,9 +127,12 @@ func (w *world) tree(i int) *protocol.Error {
 	if !filepath.IsAbs(g.path) {
 		return escape(g.path, "it is not absolute")
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(g.path, &st); err != nil {
-		return escape(g.path, "it is not there ("+err.Error()+")")
+	st, err := lookReal(g.path)
+	if errors.Is(err, unix.ELOOP) {
+		return escape(g.path, "a link stands in its path, and might lead elsewhere by now")
+	}
+	if err != nil {
+		return escape(g.path, "it is not there ("+cause(err)+")")
 	}
 	if g.path == "/" {
 		return escape(g.path, "the whole machine is no jail")
@@ -139,6 +142,39 @@ func (w *world) tree(i int) *protocol.Error {
 		g.rights &= rightsFile
 	}
 	return nil
+}
+
+// lookReal looks at a path that has no link in it. Whoever made the Spec has resolved it and judged where it leads; a
+// link that stands there now was put there since.
+func lookReal(path string) (st unix.Stat_t, err error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return st, err
+	}
+	err = unix.Fstat(fd, &st)
+	return st, errors.Join(err, unix.Close(fd))
+}
+
+// lookProgram looks at a program: one of the pack's own without leaving the pack, whatever stands at its path by now.
+func (w *world) lookProgram(path string) (st unix.Stat_t, err error) {
+	for _, tree := range w.spec.Exec {
+		rest, own := strings.CutPrefix(path, tree+"/")
+		if !own {
+			continue
+		}
+		dir, err := unix.Openat2(unix.AT_FDCWD, tree, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		if err != nil {
+			return st, err
+		}
+		fd, err := unix.Openat2(dir, rest, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
+		if err != nil {
+			return st, closing(dir, err)
+		}
+		err = unix.Fstat(fd, &st)
+		return st, errors.Join(err, unix.Close(fd), unix.Close(dir))
+	}
+	err = unix.Stat(path, &st)
+	return st, err
 }
 
 // workdir holds the working directory inside the readable and writable trees (§10.2): its real ancestors
@@ -211,7 +247,7 @@ func (w *world) apart(scratch place) *protocol.Error {
 		if g.dir && slices.Contains(scratch.above, g.id) {
 			return escape(g.path, "the private directories of other runs lie in it")
 		}
-		if scratch.holds(g.path) {
+		if scratch.holds(filepath.Clean(g.path)) { // no link stands in it
 			return escape(g.path, amongPrivate)
 		}
 	}
