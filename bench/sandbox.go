@@ -30,11 +30,14 @@ func sandboxTable(s *setup) (table, error) {
 			return box.Close()
 		}}
 	}
-	return table{[]one{
+	cases := []one{
 		{"bare fork and exec, fresh thread", func() error { return bare(s.hello) }},
 		confined("one-shot thread", once),
 		confined("reused launcher", kept),
-	}, map[string]string{"one-shot thread": "≤ 1.5", "reused launcher": "≤ 1.15"}}, nil
+	}
+	return table{cases: append(cases, s.bwrap()...),
+		goals: map[string]string{"one-shot thread": "≤ 1.35", "reused launcher": "≤ 1.10", bwrapCase: "for comparison"},
+		third: bwrapCase, share: map[string]string{"one-shot thread": "≤ 0.35", "reused launcher": "≤ 0.35"}}, nil
 }
 
 // bare starts the program from a thread of its own and reads its output, as the sandbox does without its rules.
