@@ -215,8 +215,8 @@ func (k Kernel) facts() Facts {
 	for _, n := range needs(k) {
 		row := Rule{Name: n.name, Mechanism: n.mechanism, State: "enforced"}
 		switch miss := n.miss(k); {
-		case miss == "" && slices.Contains(k.loose(), n.name):
-			row.State, row.Detail = "degraded", looseProgram
+		case miss == "" && k.loosened(n.name) != "":
+			row.State, row.Detail = "degraded", k.loosened(n.name)
 		case miss == "":
 		case n.weaker != "" && k.accepts(n.name):
 			row.State, row.Detail = "degraded", n.weaker

@@ -29,7 +29,9 @@ func spaceNeeds() []need {
 	return []need{
 		{"system-calls", "seccomp filter with an architecture check", missFilter, ""},
 		{"files", "a mount namespace: a root of its own with what is listed, read-only or writable", missOpenat2, ""},
-		{"programs", "nothing else is there; noexec where nothing may be executed; Landlock execute right where the kernel has it; memfd without a no-exec seal refused", never, ""},
+		{"programs", "nothing else is there; noexec where nothing may be executed, and Landlock; memfd without a no-exec seal refused", never, ""},
+		{"devices", "nodev mounts, of the listed devices alone; Landlock: only /dev/null is written to, no named socket is made", never, ""},
+		{"proc", "a process namespace with its own /proc; Landlock: nothing in it but own descriptors opens", never, ""},
 		{"signals", "a process namespace: no other process has a number in it", never, ""},
 		{"abstract-sockets", "a network namespace, and no unix socket but an anonymous pair", never, ""},
 		{"metadata", "read-only mounts; seccomp refuses setuid and setgid bits", never, ""},
@@ -46,16 +48,33 @@ func missOpenat2(k Kernel) string {
 	return ""
 }
 
-// loose are the rules that namespaces keep less well than the whole of Landlock would; every report names them.
-func (k Kernel) loose() []string {
-	if k.spaces() && k.ABI < 1 {
-		return []string{"programs"}
+// loosened says how a rule is kept less well by namespaces without any Landlock, "" = as well. Every report names
+// such a rule.
+func (k Kernel) loosened(rule string) string {
+	if !k.spaces() || k.ABI > 0 {
+		return ""
 	}
-	return nil
+	switch rule {
+	case "programs":
+		return "Without Landlock a program that lies in a directory of libraries can be executed, since libraries must load."
+	case "devices":
+		return "Without Landlock /dev/zero, random and urandom can be written to, which changes nothing; a socket file can be made, which nothing can listen on."
+	case "proc":
+		return "Without Landlock a command reads in /proc what there is about its own processes: mounts, users, groups of resources."
+	}
+	return ""
 }
 
-// looseProgram is why.
-const looseProgram = "Without Landlock a program that lies in a directory of libraries can be executed, since libraries must load."
+// loose are those rules.
+func (k Kernel) loose() []string {
+	var names []string
+	for _, n := range needs(k) {
+		if k.loosened(n.name) != "" {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
 
 // spaceMechanism is what keeps a rule there that needs nothing of its own.
 func spaceMechanism(row Rule) string {

@@ -24,17 +24,22 @@ const (
 
 // handledRights are all file rights that the ABI knows: what is handled and not granted is refused.
 func handledRights(abi int) uint64 {
-	const upToTruncate = unix.LANDLOCK_ACCESS_FS_TRUNCATE<<1 - 1
-	handled := uint64(upToTruncate)
-	if abi >= 5 {
-		handled |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	highest := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM)
+	switch {
+	case abi >= 5:
+		highest = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	case abi >= 3:
+		highest = unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	case abi == 2:
+		highest = unix.LANDLOCK_ACCESS_FS_REFER
 	}
-	return handled
+	return highest<<1 - 1
 }
 
 // ruleset is a Landlock policy that no thread has entered yet.
 type ruleset struct {
-	fd int
+	fd      int
+	handled uint64 // rights that the kernel does not know can be in no rule
 	// scoped says that signals are confined by it; only then may its domain be killed as a whole.
 	scoped bool
 }
@@ -57,7 +62,7 @@ func newRuleset(k Kernel, mode string, parts ...[]grant) (ruleset, error) {
 	if no != 0 {
 		return ruleset{}, fmt.Errorf("landlock_create_ruleset: %w", no)
 	}
-	r := ruleset{fd: int(fd), scoped: attr.Scoped&unix.LANDLOCK_SCOPE_SIGNAL != 0}
+	r := ruleset{fd: int(fd), handled: attr.Handled_access_fs, scoped: attr.Scoped&unix.LANDLOCK_SCOPE_SIGNAL != 0}
 	for _, part := range parts {
 		for _, g := range part {
 			if err := r.allow(g); err != nil {
@@ -91,7 +96,7 @@ func (r ruleset) allow(g grant) error {
 }
 
 func (r ruleset) add(fd int, rights uint64) error {
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
 	_, _, no := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if no != 0 {

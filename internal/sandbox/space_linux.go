@@ -87,7 +87,7 @@ type spaced struct {
 	filter   filter
 	layout   *layout
 	mode     string
-	abi      int // of Landlock, for its execute right
+	kernel   Kernel
 	grants   []grant
 	services func() []service
 
@@ -96,11 +96,13 @@ type spaced struct {
 }
 
 func (p *spaced) begin(r *run, files [3]int) (pid, handle int, err error) {
-	rules, err := execRules(p.abi, p.grants)
-	if err != nil {
-		return 0, -1, jailError{err}
-	}
-	if rules >= 0 {
+	rules := -1
+	if p.kernel.ABI > 0 { // what Landlock knows here it keeps too: it tells programs from other files
+		made, err := newRuleset(p.kernel, p.mode, p.grants)
+		if err != nil {
+			return 0, -1, jailError{err}
+		}
+		rules = made.fd
 		defer unix.Close(rules)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -144,7 +146,7 @@ func (p *spaced) fork(r *run, files [3]int, control, rules int) (pid, handle int
 		moved = append(moved, to)
 	}
 	s := newSpace(p.mode, [3]int(moved[:3]), moved[3], moved[4])
-	s.root(p.layout, p.private.root, p.abi)
+	s.root(p.layout, p.private.root, p.kernel.ABI)
 	s.strip(p.filter, rules >= 0)
 	if p.filter.notifies {
 		s.hand()
@@ -259,32 +261,6 @@ func (p *spaced) finish(r *run) error {
 		return errors.Join(errors.New("the first process ended before the command"), silent)
 	}
 	return nil
-}
-
-// execRules is a Landlock ruleset that tells programs from other files, on kernels that have it but not enough of
-// it for files (§10.2); -1 where there is none. Moving between directories is granted where it can be.
-func execRules(abi int, grants []grant) (int, error) {
-	if abi < 1 {
-		return -1, nil
-	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_EXECUTE}
-	if abi >= 2 {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
-	}
-	fd, _, no := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Handled_access_net), 0)
-	if no != 0 {
-		return -1, fmt.Errorf("landlock_create_ruleset: %w", no)
-	}
-	r := ruleset{fd: int(fd)}
-	for _, g := range grants {
-		if g.rights &= attr.Handled_access_fs; g.rights == 0 {
-			continue
-		}
-		if err := r.allow(g); err != nil {
-			return -1, closing(r.fd, fmt.Errorf("%s: %w", g.path, err))
-		}
-	}
-	return r.fd, nil
 }
 
 // spacesPossible says why no run can have namespaces of its own here, "" when it can. A first process does what

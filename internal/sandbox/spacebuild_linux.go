@@ -19,7 +19,7 @@ func (c *confiner) buildSpace(w *world, f filter) (*launcher, error) {
 	}
 	l := &launcher{private: own, jobs: make(chan *job), adopted: &c.system.adopted, pids: &c.pids, groups: c.groups, listener: -1,
 		broker: newBroker(-1)}
-	p := &spaced{launcher: l, filter: f, mode: w.mode(), abi: c.system.kernel().ABI, control: -1, handle: -1}
+	p := &spaced{launcher: l, filter: f, mode: w.mode(), kernel: c.system.kernel(), control: -1, handle: -1}
 	if err := p.plan(c, w); err != nil {
 		return nil, errors.Join(err, own.release())
 	}
@@ -46,7 +46,7 @@ func (p *spaced) plan(c *confiner, w *world) error {
 	for _, name := range []string{"/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"} {
 		_, _ = p.layout.look(name) // a machine that lacks the link has no program that needs it
 	}
-	p.layout.finish(p.abi)
+	p.layout.finish(p.kernel.ABI)
 	p.grants = slices.Concat(c.shared(w), own, w.grants)
 	p.services = func() []service { return c.services(p.launcher, w, own) }
 	return nil

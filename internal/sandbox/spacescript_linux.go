@@ -97,8 +97,10 @@ func (p *script) files(std [3]int, control, rules int) {
 }
 
 // own maps the user and the group of the runtime to themselves: files keep their owners, and what root may do
-// beyond that ends at the namespace.
+// beyond that ends at the namespace. The files for it are the process's own only while it can be looked into, which
+// a runtime that has hidden itself cannot, and so its fork.
 func (p *script) own(uid, gid string) {
+	p.call("dumpable", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1)
 	p.put("/proc/self/setgroups", "deny")
 	p.put("/proc/self/gid_map", gid+" "+gid+" 1")
 	p.put("/proc/self/uid_map", uid+" "+uid+" 1")
