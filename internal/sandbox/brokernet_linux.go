@@ -138,6 +138,9 @@ func (n *hostNet) option(c *call) answer {
 	return answer{kind: proceeds}
 }
 
+// sizeofStorage is the size of the largest address that the kernel takes.
+const sizeofStorage = 128
+
 // connect decides and makes one connection.
 func (n *hostNet) connect(c *call) unix.Errno {
 	s, no := c.socket()
@@ -145,16 +148,17 @@ func (n *hostNet) connect(c *call) unix.Errno {
 		return no
 	}
 	defer s.close()
-	raw, no := c.bytes(c.args[1], int(min(uint64(uint32(c.args[2])), unix.SizeofSockaddrAny)))
+	size := int(int32(c.args[2]))
+	if size < 2 || size > sizeofStorage {
+		return unix.EINVAL
+	}
+	raw, no := c.bytes(c.args[1], size)
 	if no != 0 {
 		return no
 	}
 	// Address and socket were found by the caller's number: it must still be the one.
 	if no := c.waits(); no != 0 {
 		return no
-	}
-	if len(raw) < 2 {
-		return unix.EINVAL
 	}
 	if s.answerer {
 		return n.ask(c, raw)

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 	}
 	sandboxtest.Helper()
 	attacker()
+	leaver()
 	glutton()
 	host()
 	family()
