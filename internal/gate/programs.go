@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"hcpx/internal/places"
 	"hcpx/internal/protocol"
@@ -142,15 +141,15 @@ func GuardedDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read", dir)
 	}
-	sys, ok := info.Sys().(*syscall.Stat_t)
+	user, group, ok := owner(info)
 	if !ok {
 		return fmt.Errorf("the owner of %s is not known", dir)
 	}
-	if uid := uint32(os.Getuid()); sys.Uid != 0 && sys.Uid != uid {
+	if uid := uint32(os.Getuid()); user != 0 && user != uid {
 		return fmt.Errorf("%s belongs to another user", dir)
 	}
 	perm := info.Mode().Perm()
-	if perm&0o002 != 0 || perm&0o020 != 0 && sys.Gid != 0 && !ownGroup(sys.Gid) {
+	if perm&0o002 != 0 || perm&0o020 != 0 && group != 0 && !ownGroup(group) {
 		return fmt.Errorf("others can write %s", dir)
 	}
 	return nil
