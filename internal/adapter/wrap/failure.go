@@ -17,9 +17,9 @@ func (c *command) failure(o *sandbox.Outcome, l sandbox.Limits) *protocol.Error 
 	case o.Canceled:
 		return ended(protocol.Canceled, fmt.Sprintf("The run of %s was cancelled, and everything it started was ended.", bin), o)
 	case o.TimedOut:
-		return ended(protocol.Timeout, fmt.Sprintf("%s did not end within %s, and everything it started was ended.", bin, c.wall(l)), o)
+		return ended(protocol.Timeout, fmt.Sprintf("%s did not end within %s, and everything it started was ended.", bin, c.wall(l)), o).With("limit", "wall")
 	case o.Overflow:
-		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than %s (setting limits.output), and was ended.", bin, size(int64(l.Output))), o)
+		return ended(protocol.OutputTooLarge, fmt.Sprintf("%s wrote more than %s (setting limits.output), and was ended.", bin, size(int64(l.Output))), o).With("limit", "output")
 	case o.Limit != "" && o.Signal == "": // it was told, and ended itself
 		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d at its limit of %s.", bin, o.Exit, bound(o.Limit, l)), o)
 	case o.Limit != "":
