@@ -1,0 +1,35 @@
+package sandbox
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// §10.2: the numbers that the filter compares with are the kernel's, as golang.org/x/sys takes them from its
+// headers. What has no name there was read in the headers themselves.
+func Test_10_2_filter_constants(t *testing.T) {
+	const clones = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+		unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_PARENT
+	for name, pair := range map[string][2]uint64{
+		"TIOCSTI": {tiocsti, unix.TIOCSTI}, "TIOCLINUX": {tioclinux, unix.TIOCLINUX}, "CLONE_NEW*": {cloneRefused, clones},
+		"CLONE_THREAD": {cloneThread, unix.CLONE_THREAD}, "F_SETOWN": {fSetown, unix.F_SETOWN}, "F_SETOWN_EX": {fSetownEx, unix.F_SETOWN_EX},
+		"F_SETLEASE": {fSetlease, unix.F_SETLEASE}, "MFD_NOEXEC_SEAL": {mfdNoexecSeal, unix.MFD_NOEXEC_SEAL}, "S_ISUID|S_ISGID": {setidBits, unix.S_ISUID | unix.S_ISGID},
+		"AF_UNIX": {familyUnix, unix.AF_UNIX}, "AF_INET": {familyInet, unix.AF_INET}, "AF_INET6": {familyInet6, unix.AF_INET6}, "AF_NETLINK": {familyNetlink, unix.AF_NETLINK},
+		"SOCK_STREAM": {sockStream, unix.SOCK_STREAM}, "SOCK_DGRAM": {sockDgram, unix.SOCK_DGRAM}, "SOCK_RAW": {sockRaw, unix.SOCK_RAW}, "SOCK_SEQPACKET": {sockSeqpacket, unix.SOCK_SEQPACKET},
+		"IPPROTO_TCP": {protoTCP, unix.IPPROTO_TCP}, "IPPROTO_UDP": {protoUDP, unix.IPPROTO_UDP}, "MSG_FASTOPEN": {msgFastOpen, unix.MSG_FASTOPEN},
+		"SO_DONTROUTE": {soDontRoute, unix.SO_DONTROUTE}, "SO_BINDTODEVICE": {soBindToDevice, unix.SO_BINDTODEVICE}, "SO_BINDTOIFINDEX": {soBindToIfindex, unix.SO_BINDTOIFINDEX},
+		"IP_OPTIONS": {ipOptions, unix.IP_OPTIONS}, "IP_RECVERR": {ipRecvErr, unix.IP_RECVERR}, "IP_UNICAST_IF": {ipUnicastIf, unix.IP_UNICAST_IF},
+		"IPV6_RECVERR": {ipv6RecvErr, unix.IPV6_RECVERR}, "IPV6_PKTINFO": {ipv6PktInfo, unix.IPV6_PKTINFO}, "IPV6_RTHDR": {ipv6RtHdr, unix.IPV6_RTHDR},
+		"IPV6_UNICAST_IF": {ipv6UnicastIf, unix.IPV6_UNICAST_IF}, "TCP_ULP": {tcpULP, unix.TCP_ULP},
+		"SECCOMP_RET_ALLOW": {retAllow, unix.SECCOMP_RET_ALLOW}, "SECCOMP_RET_KILL_PROCESS": {retKill, unix.SECCOMP_RET_KILL_PROCESS},
+		"SECCOMP_RET_ERRNO": {retErrno, unix.SECCOMP_RET_ERRNO}, "SECCOMP_RET_USER_NOTIF": {retNotify, unix.SECCOMP_RET_USER_NOTIF},
+		"EPERM": {eperm, uint64(unix.EPERM)}, "EACCES": {eacces, uint64(unix.EACCES)}, "ENOSYS": {enosys, uint64(unix.ENOSYS)},
+		"AUDIT_ARCH_X86_64": {uint64(amd64().audit), unix.AUDIT_ARCH_X86_64}, "AUDIT_ARCH_AARCH64": {uint64(arm64().audit), unix.AUDIT_ARCH_AARCH64},
+		"O_CREAT and O_TMPFILE": {openCreates, uint64(unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY)},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: %#x, want %#x", name, pair[0], pair[1])
+		}
+	}
+}
