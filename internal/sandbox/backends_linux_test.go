@@ -1,9 +1,13 @@
 package sandbox_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"hcpx/internal/sandbox"
 	"hcpx/internal/sandbox/redteamtest"
@@ -31,6 +35,73 @@ func Test_10_5_namespaces(t *testing.T) {
 			}})
 		})
 	}
+}
+
+// postureOf is the posture whose name is a part of the test's name, by default the one of this machine.
+func postureOf(t testing.TB) posture {
+	parts := strings.Split(t.Name(), "/")
+	for _, p := range postures() {
+		if slices.Contains(parts, p.name) {
+			return p
+		}
+	}
+	return posture{}
+}
+
+// hostVar tells a runtime of its own which posture it has.
+const hostVar = "SANDBOX_HOST_POSTURE"
+
+// ofHost is the kernel that such a runtime holds.
+func ofHost() *sandbox.Kernel {
+	for _, p := range postures() {
+		if p.name == os.Getenv(hostVar) {
+			return p.options.Kernel
+		}
+	}
+	return nil
+}
+
+// §10.5: what the other tests say of a jail holds in namespaces too, as this user and as an ordinary one.
+func Test_10_5_namespaces_keep_the_promises(t *testing.T) {
+	tests := map[string]func(*testing.T){
+		"real programs": Test_10_2_real_programs, "git": Test_10_2_git, "refuses": Test_10_2_jail_refuses,
+		"interpreter": Test_10_2_script_needs_interpreter, "own executables": Test_10_2_own_executables, "links": Test_10_2_links_in_home,
+		"network": Test_10_2_network, "by a link": Test_10_2_private_directories_by_a_link, "descriptors": Test_10_2_own_descriptors,
+		"directory removed": Test_6_9_working_directory_removed, "left-overs": Test_6_9_left_overs_counted, "metadata": Test_10_2_metadata_inside_works,
+		"bomb": Test_6_9_fork_bomb_leaves_no_survivor, "cancel": Test_6_9_cancel_at_any_moment, "limits": Test_10_4_limits,
+		"runtimes at once": Test_10_2_runtimes_at_once, "runtime killed": Test_6_9_runtime_killed,
+	}
+	redteamtest.Users(t, func(t *testing.T, _ string) {
+		for _, p := range postures() {
+			if !p.spacious() {
+				continue
+			}
+			t.Setenv(hostVar, p.name)
+			t.Run(p.name, func(t *testing.T) {
+				for name, test := range tests {
+					t.Run(name, test)
+				}
+			})
+		}
+	})
+}
+
+// §10.2: where a command changes attributes itself, none of its private directories outlives the run.
+func Test_10_2_attributes_end_with_the_run(t *testing.T) {
+	t.Run("namespace", func(t *testing.T) {
+		s := newScene(t)
+		if why, worked := s.control("xattr", s.file); !worked {
+			t.Logf("void: this file system has no attributes: %s", why)
+			return
+		}
+		if o := sandboxtest.Exec(t, s.sandbox, s.spec("xattr-home")); o.Exit != 0 {
+			t.Fatalf("it cannot change its own: %s", o.Stderr)
+		}
+		home := filepath.Dir(s.land) + "/scratch/0/home"
+		if n, err := unix.Llistxattr(home, nil); n != 0 || err != nil {
+			t.Errorf("left: %d bytes of names, %v", n, err)
+		}
+	})
 }
 
 // spacious says that runs have namespaces of their own.

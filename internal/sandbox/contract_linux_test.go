@@ -7,9 +7,12 @@ import (
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
-// confining makes a sandbox that confines on this machine, or skips.
+// confining makes a sandbox that confines on this machine, in the posture that the test's name has, or skips.
 func confining(t testing.TB, o sandbox.Options) *sandbox.System {
 	t.Helper()
+	if o.Kernel == nil {
+		o.Kernel = postureOf(t).options.Kernel
+	}
 	s := sandbox.New(o)
 	if s.Facts().Backend == "" {
 		t.Skip("this kernel cannot confine; the refusals are tested with simulated kernels")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -199,6 +200,9 @@ func (p *private) empty() error {
 				return err
 			}
 		}
+		if err := clearAttributes(at); err != nil {
+			return err
+		}
 		entries, err := os.ReadDir(at)
 		if err != nil {
 			return err
@@ -210,6 +214,22 @@ func (p *private) empty() error {
 		}
 	}
 	return nil
+}
+
+// clearAttributes takes the attributes off a directory that a run could give it: where nothing stands between a command and
+// its own files, they would outlive the run.
+func clearAttributes(at string) error {
+	var buf [4 << 10]byte
+	n, err := unix.Llistxattr(at, buf[:])
+	if errors.Is(err, unix.ENOTSUP) || n == 0 && err == nil {
+		return nil
+	}
+	for _, name := range strings.Split(strings.TrimSuffix(string(buf[:max(n, 0)]), "\x00"), "\x00") {
+		if err == nil && (strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "system.posix_acl")) {
+			err = unix.Lremovexattr(at, name)
+		}
+	}
+	return err
 }
 
 // release gives the slot back empty; one that cannot be emptied stays marked as held, and is thrown away by
