@@ -73,6 +73,7 @@ type looker struct {
 	offset  int64
 	read    int64
 	view    view
+	absent  map[string]bool // what was looked for and not there
 	buffer  []byte
 }
 
@@ -174,25 +175,39 @@ func (l *looker) list(tree int, rel string) ([]string, error) {
 // has a node of its own, and nothing lies below it.
 func (l *looker) node(tree int, rel string) (*node, error) {
 	k := key(tree, rel)
-	if n, ok := l.view[k]; ok {
+	if n, ok := l.view[k]; ok || l.absent[k] {
 		return n, nil
 	}
-	if parent := path.Dir(rel); parent != "." {
-		n, err := l.node(tree, parent)
-		if err != nil || n == nil || n.Kind != kindDir {
-			return nil, err
-		}
-	}
-	parent, err := l.trees[tree].open(path.Dir(rel))
+	n, err := l.find(tree, rel, k)
 	if err != nil {
 		return nil, err
 	}
-	n, err := l.at(parent, path.Base(rel), k)
-	if err = errors.Join(err, unix.Close(parent)); err != nil || n == nil {
-		return nil, err
+	if n == nil {
+		if l.absent == nil {
+			l.absent = map[string]bool{}
+		}
+		l.absent[k] = true
+		return nil, nil
 	}
 	l.view[k] = n
 	return n, nil
+}
+
+func (l *looker) find(tree int, rel, k string) (*node, error) {
+	cut := strings.LastIndexByte(rel, '/')
+	if cut < 0 {
+		return l.at(int(l.trees[tree].handle.Fd()), rel, k)
+	}
+	n, err := l.node(tree, rel[:cut])
+	if err != nil || n == nil || n.Kind != kindDir {
+		return nil, err
+	}
+	parent, err := l.trees[tree].open(rel[:cut])
+	if err != nil {
+		return nil, err
+	}
+	n, err = l.at(parent, rel[cut+1:], k)
+	return n, errors.Join(err, unix.Close(parent))
 }
 
 // at looks at a name in an open directory.
@@ -337,13 +352,13 @@ func (ts trees) show(k string) string {
 // open opens a directory beneath the tree, one step at a time and through no link. The caller closes it.
 func (t tree) open(rel string) (int, error) {
 	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(t.handle.Fd()), ".", how, 0)
-	if err != nil || rel == "." {
-		return fd, err
-	}
+	fd := int(t.handle.Fd())
 	for part := range strings.SplitSeq(rel, "/") {
 		next, err := unix.Openat(fd, part, how, 0)
-		if err = errors.Join(err, unix.Close(fd)); err != nil {
+		if fd != int(t.handle.Fd()) {
+			err = errors.Join(err, unix.Close(fd))
+		}
+		if err != nil {
 			return -1, fmt.Errorf("%s: %w", filepath.Join(t.path, rel), err)
 		}
 		fd = next
