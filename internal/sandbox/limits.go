@@ -44,6 +44,7 @@ func LimitsNote(native bool) string {
 const (
 	firstLook    = 25 * time.Millisecond
 	longestPause = 250 * time.Millisecond
+	many         = 16 // the part of the processes that it may have from which a run is looked at as often as can be
 )
 
 // How memory and processes are watched, in a Report.

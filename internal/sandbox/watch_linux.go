@@ -15,6 +15,7 @@ import (
 type watch struct {
 	next  time.Time // of the next look
 	pause time.Duration
+	rest  time.Time    // before which nothing is asked
 	busy  bool         // the last question is not answered yet
 	ask   chan []int   // nil before the first look
 	tell  chan finding // an answer for each question, and a last one at the end
@@ -40,17 +41,21 @@ func (r *run) until() time.Time {
 	return r.deadline
 }
 
-// look counts the tree, and has the rest found out.
+// look counts the tree, and has the rest found out. The larger the tree, the sooner the next look: what multiplies
+// is to be met early.
 func (r *run) look(now time.Time) error {
 	w := &r.watch
-	w.next = now.Add(w.pause)
-	w.pause = min(2*w.pause, longestPause)
-	if w.busy {
-		return nil
-	}
 	pids := r.procs.list(r)
 	if len(pids) > r.job.limits.Processes {
 		return r.exceed("processes")
+	}
+	end := r.job.clock()
+	w.next, w.pause = end.Add(w.pause), min(2*w.pause, longestPause)
+	if len(pids) > r.job.limits.Processes/many {
+		w.next = end.Add(max(firstLook, 2*end.Sub(now)))
+	}
+	if w.busy || now.Before(w.rest) {
+		return nil
 	}
 	if w.ask == nil {
 		if err := r.openWatch(); err != nil {
@@ -85,9 +90,7 @@ func (r *run) found() error {
 	f := <-r.watch.tell
 	r.watch.busy = false
 	r.outcome.Report.Watched = f.watched
-	if wait := r.job.clock().Add(10 * f.took); r.watch.next.Before(wait) { // a tenth of the time at most
-		r.watch.next = wait
-	}
+	r.watch.rest = r.job.clock().Add(10 * f.took) // a tenth of the time at most
 	if f.limit != "" && r.phase < killed {
 		return r.exceed(f.limit)
 	}
