@@ -99,7 +99,7 @@ func (p *proof) run(ctx context.Context) *protocol.Error {
 	if err != nil {
 		return noProof("The canary, which tests the sandbox before the first run, has no program: " + err.Error() + ".")
 	}
-	f := flight{dir: c.Dir, program: program, prepare: p.system.confine.prepare}
+	f := flight{dir: c.Dir, program: program, prepare: p.system.confine.prepare, apart: p.system.kernel().spaces()}
 	p.passed = false
 	got, refusal := f.fly(ctx)
 	if refusal == nil {

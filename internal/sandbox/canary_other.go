@@ -12,6 +12,7 @@ import (
 type flight struct {
 	dir, program string
 	prepare      func(*Spec) (Box, *protocol.Error)
+	apart        bool
 }
 
 func (f *flight) fly(context.Context) (findings, *protocol.Error) {

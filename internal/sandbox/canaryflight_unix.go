@@ -33,6 +33,7 @@ type flight struct {
 	dir     string // Canary.Dir
 	program string
 	prepare func(*Spec) (Box, *protocol.Error) // the way that every command takes
+	apart   bool                               // see bait
 
 	work     string // of this test alone
 	listener int
@@ -98,7 +99,7 @@ func (f *flight) jail() string { return filepath.Join(f.work, "jail") }
 
 // bait is the directory name below work, with this process as the one to attack.
 func (f *flight) bait(name string) bait {
-	t := bait{dir: filepath.Join(f.work, name), pid: os.Getpid(), address: addressOf(f.mark)}
+	t := bait{dir: filepath.Join(f.work, name), pid: os.Getpid(), address: addressOf(f.mark), apart: f.apart}
 	for _, other := range others() {
 		if canExec(bait{other: other}) == nil && programID(other[0]) != programID(f.program) {
 			t.other = other
