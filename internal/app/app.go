@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -42,6 +43,8 @@ type Options struct {
 	// Done is closed by a signal: then no lock of the store is waited for. nil: never.
 	Done  <-chan struct{}
 	Watch *Watch // counts what the doors did; nil outside conformance
+	// Lookup resolves the names of network hosts (§10.2); nil: as this machine does.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
 }
@@ -171,7 +174,7 @@ func (a *App) newGate() *gate.Gate {
 func (a *App) sandbox() *sandbox.System {
 	canary := a.canary()
 	canary.Dir = filepath.Dir(canary.Proof)
-	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept})
+	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()})
 }
 
 // canary is how a sandbox proves itself (§10.5), for every sandbox of this process: a proof holds for the machine.
@@ -183,7 +186,7 @@ func (a *App) canary() *sandbox.Canary {
 func (a *App) probe(dir string) sandbox.Sandbox {
 	canary := a.canary()
 	canary.Dir, canary.ReadOnly = filepath.Join(dir, "canary"), true
-	return a.guarded(sandbox.New(sandbox.Options{Scratch: filepath.Join(dir, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept}))
+	return a.guarded(sandbox.New(sandbox.Options{Scratch: filepath.Join(dir, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()}))
 }
 
 // guarded starts nothing before a signal would be heard, and is watched where somebody counts.

@@ -2,12 +2,11 @@ package lifecycle
 
 import (
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/gate"
 	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
@@ -151,11 +150,11 @@ func (l *Lifecycle) allowHosts(r AllowRequest, view *AllowView) (func(*store.Sta
 		return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("Pack %q takes no hosts from its operator.", r.HostPack)).WithHint("hcpx availability " + r.HostPack)
 	}
 	for _, h := range r.Hosts {
-		host, port, err := net.SplitHostPort(h)
-		if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, " */\\@") {
-			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("%q is not HOST:PORT.", h)).WithHint("hcpx allow --host " + r.HostPack + " api.example.org:443")
+		host, err := egress.ParseHost(h)
+		if err != nil {
+			return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("%q is not HOST:PORT: %v.", h, err)).WithHint("hcpx allow --host " + r.HostPack + " api.example.org:443")
 		}
-		view.Hosts = append(view.Hosts, protocol.AllowedHost{Pack: r.HostPack, Host: strings.ToLower(h)})
+		view.Hosts = append(view.Hosts, protocol.AllowedHost{Pack: r.HostPack, Host: host.String()})
 	}
 	return func(st *store.State) bool {
 		changed := false

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/jsondoc"
 )
 
@@ -116,29 +117,14 @@ func network(at jsondoc.Cursor) Network {
 		return out
 	}
 	for i, item := range list.Items {
-		if item.Kind == jsondoc.String && !validHost(item.Text) {
-			at.Shape.Report("manifest.schema", item.Offset, jsondoc.Below(block.Pointer+"/hosts", strconv.Itoa(i)), "%s is no host with a port such as api.example.org:443.", jsondoc.Quote(item.Text))
+		if item.Kind != jsondoc.String {
+			continue
+		}
+		if _, err := egress.ParseHost(item.Text); err != nil {
+			at.Shape.Report("manifest.schema", item.Offset, jsondoc.Below(block.Pointer+"/hosts", strconv.Itoa(i)), "%s is no host with a port such as api.example.org:443: %s.", jsondoc.Quote(item.Text), err.Error())
 		}
 	}
 	return out
-}
-
-// validHost takes name:port and [address]:port.
-func validHost(s string) bool {
-	i := strings.LastIndexByte(s, ':')
-	if i < 1 {
-		return false
-	}
-	host, port := s[:i], s[i+1:]
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
-		return false
-	}
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		return ok && strings.Contains(inner, ":") && strings.Trim(inner, "0123456789abcdefABCDEF:.") == ""
-	}
-	return strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
 }
 
 // openapiBlock reads the shape of §3.6; the document itself is the adapter's matter.

@@ -113,7 +113,9 @@ func Test_10_2_jail_refuses(t *testing.T) {
 		"two programs of one name": {func(p *sandbox.Spec) {
 			p.Uses = []sandbox.Program{{Name: p.Program.Name, Path: "/bin/true"}}
 		}, protocol.BinNotAllowed},
-		"listed hosts":         {func(p *sandbox.Spec) { p.Network = sandbox.Network{Mode: "hosts"} }, protocol.SandboxUnavailable},
+		"listed hosts": {func(p *sandbox.Spec) {
+			p.Network = sandbox.Network{Mode: "hosts", Hosts: []string{"*.example.org:443"}}
+		}, protocol.SandboxUnavailable},
 		"unknown network mode": {func(p *sandbox.Spec) { p.Network.Mode = "some" }, protocol.SandboxUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
