@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
@@ -111,6 +114,62 @@ func Test_10_5_band_leaves_no_survivor(t *testing.T) {
 				if left := processes(t, familyArg, "chain", mark); len(left) > 0 {
 					t.Fatalf("survivors: %v", left)
 				}
+			}
+		})
+	}
+}
+
+// §10.5, RT01 to RT38: the red team finds nothing more where signals go through the broker, and nothing more where
+// the operator accepted that metadata and signals are refused.
+func Test_10_5_band_red_team(t *testing.T) {
+	weak := older(4)
+	weak.Notify, weak.GetFd = false, false
+	redteamtest.Users(t, func(t *testing.T, place string) {
+		for name, value := range redteamtest.Ambient() {
+			t.Setenv(name, value)
+		}
+		for _, p := range []posture{
+			{"landlock without signal scope", sandbox.Options{Kernel: older(5)}, true},
+			{"landlock with refusals accepted", sandbox.Options{Kernel: weak, Accept: sandbox.Accepted()}, true},
+		} {
+			if worked := p.attacked(t, place); len(worked) > 0 {
+				t.Errorf("worked: %s", strings.Join(worked, "; "))
+			}
+		}
+	})
+}
+
+// §10.5: many runs that begin processes and signal them, with the garbage collector at work and with one processor
+// alone for Go: nobody waits for an answer that cannot come.
+func Test_10_5_band_soak(t *testing.T) {
+	s := newScene(t)
+	for name, keep := range map[string]int{"one-shot": 0, "reused": 1} {
+		t.Run(name, func(t *testing.T) {
+			kept := confining(t, sandbox.Options{Scratch: s.land + "/../" + name, Keep: keep, Kernel: older(5)})
+			sandboxtest.Exec(t, kept, s.spec("chmod", s.file)) // what is opened once
+			files := settled(t, "fd", 0)
+			for _, processors := range []int{runtime.GOMAXPROCS(0), 1} {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				var all sync.WaitGroup
+				for range 4 {
+					all.Go(func() {
+						for n := range 6 {
+							spec := s.family("group")
+							if n%3 == 0 {
+								spec = s.spec("chmod", s.file)
+							}
+							if o := sandboxtest.Exec(t, kept, spec); o.Exit != 0 || o.Report.Killed != 0 {
+								t.Errorf("%+v\n%s", o, o.Stderr)
+							}
+							runtime.GC()
+						}
+					})
+				}
+				all.Wait()
+			}
+			must(t, kept.Close())
+			if n := settled(t, "fd", files); n > files {
+				t.Errorf("%d descriptors, %d before", n, files)
 			}
 		})
 	}
