@@ -17,12 +17,14 @@ import (
 	"hcpx/internal/learn"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 )
 
 // asProgram makes this test binary the program itself.
 const asProgram = "HCPX_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	redteamtest.Attacker()
 	if code, ok := sandbox.Inner(os.Args); ok {
 		os.Exit(code)
 	}

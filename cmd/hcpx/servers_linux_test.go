@@ -30,8 +30,16 @@ func startServers(t *testing.T) map[string]string {
 	return vars
 }
 
-// webServer serves a page, and a repository by both ways that git knows over HTTP.
+// webServer serves the pages on a port of loopback.
 func webServer(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(pages(t))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// pages are a page, and a repository by both ways that git knows over HTTP.
+func pages(t *testing.T) http.Handler {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) {
@@ -47,9 +55,7 @@ func webServer(t *testing.T) string {
 			Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + root}})
 		mux.Handle("/dumb/", http.StripPrefix("/dumb/", http.FileServer(http.Dir(root))))
 	}
-	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	return s.URL
+	return mux
 }
 
 // bareRepository makes smart.git with two commits in a directory of its own; "" without git.

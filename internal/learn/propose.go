@@ -17,6 +17,8 @@ type Facts struct {
 	Given      []string // what every command may read (§10.2)
 	// Closed says why a path stays closed to every pack, "" when it does not.
 	Closed func(path string) string
+	// Protected is the protected name that a path of the workspace is or lies in, "" for any other (§10.2).
+	Protected func(rel string) string
 	// Dangerous says that a program runs whatever it is told.
 	Dangerous func(name string) bool
 	// Hosts are the names that the hosts file gives an address.
@@ -61,6 +63,8 @@ func (n Network) MarshalJSON() ([]byte, error) {
 type Policy struct {
 	Operation string  `json:"operation"`
 	Privacy   Privacy `json:"privacy"`
+	// Protected are the protected names that it changed.
+	Protected []string `json:"protected,omitempty"`
 }
 
 // Privacy names the land.
@@ -152,7 +156,7 @@ func (p *proposing) broad(dir string) bool {
 
 // writes tells the places that were written, and what that makes of the command.
 func (p *proposing) writes() {
-	var work, home, elsewhere []string
+	var work, home, elsewhere, protected []string
 	land := Privacy{"personal"}
 	operation := "read"
 	for _, f := range p.seen.Files {
@@ -167,6 +171,7 @@ func (p *proposing) writes() {
 		case !f.Write || within(f.Path, p.Temp) || within(f.Real, p.Temp) || own(f.Path) || within(f.Path, "/dev"):
 		case p.inWork(f):
 			work = append(work, f.Path)
+			protected = append(protected, p.protected(f)...)
 		case within(f.Path, p.Home):
 			home = append(home, f.Path)
 		default:
@@ -181,14 +186,34 @@ func (p *proposing) writes() {
 		return out
 	}
 	p.out.Writes = Writes{group(work), group(home), group(elsewhere)}
-	p.out.Policy = Policy{operation, land}
+	if p.out.Policy = (Policy{operation, land, unique(protected)}); len(protected) > 0 {
+		p.note("It changes what the host may run later (%s). \"protected\" says that this is by design; without it such a run is undone.",
+			some(p.out.Policy.Protected))
+	}
 	if len(home) > 0 {
 		p.note("It writes below the home directory. Inside, HOME is another one, empty at the start of each run.")
 	}
 	if len(elsewhere) > 0 {
 		p.note("It writes outside the workspace (%s). Inside, only the land and the private directory can be written; temporary files go to TMPDIR.",
-			strings.Join(p.out.Writes.Elsewhere, ", "))
+			some(p.out.Writes.Elsewhere))
 	}
+}
+
+// protected is the protected name that a file of the workspace stands for. A git directory elsewhere is .git there.
+func (p *proposing) protected(f File) []string {
+	for i, dir := range p.Work {
+		rel, inside := strings.CutPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
+		if !inside {
+			continue
+		}
+		if i > 0 {
+			rel = ".git/" + rel
+		}
+		if name := p.Protected(rel); name != "" {
+			return []string{name}
+		}
+	}
+	return nil
 }
 
 // base is the name by which a program is called.

@@ -13,12 +13,18 @@ import (
 // facts of a made-up machine; paths that do not exist lead to themselves.
 func facts() Facts {
 	return Facts{
-		Home: "/home/ada", Temp: "/tmp/learn-1", Work: []string{"/home/ada/work"}, Path: []string{"/nowhere/bin"}, Given: []string{"/usr/lib", "/etc/hosts"},
+		Home: "/home/ada", Temp: "/tmp/learn-1", Work: []string{"/home/ada/work", "/home/ada/git"}, Path: []string{"/nowhere/bin"}, Given: []string{"/usr/lib", "/etc/hosts"},
 		Closed: func(path string) string {
 			for _, c := range []string{"~/.ssh", "~/.netrc", "/etc/ssh"} {
 				if within(path, c) || within(c, path) {
 					return "it is, holds or lies in " + c
 				}
+			}
+			return ""
+		},
+		Protected: func(rel string) string {
+			if within(rel, ".git/hooks") {
+				return ".git/hooks"
 			}
 			return ""
 		},
@@ -67,6 +73,8 @@ func Test_10_2_LearnProposesReads(t *testing.T) {
 		"few of a directory":         {read(numbered("/srv/data/%d", many-1)...), numbered("/srv/data/%d", many-1)},
 		"many of a directory":        {read(numbered("/srv/data/%d", many)...), []string{"/srv/data"}},
 		"many of many":               {read(append(numbered("/srv/data/a/%d", many), numbered("/srv/data/%d", many-1)...)...), []string{"/srv/data"}},
+		"many below, deep":           {read(numbered("/srv/data/x/%d/f", many)...), []string{"/srv/data/x"}},
+		"many below, high":           {read(numbered("/srv/data/%d/f", many)...), numbered("/srv/data/%d/f", many)},
 		"many of a top":              {read(numbered("/srv/%d", many+1)...), numbered("/srv/%d", many+1)},
 		"many of the home directory": {read(numbered("/home/ada/f%d", many)...), numbered("~/f%d", many)},
 		"a directory and its files":  {append([]File{{Path: "/srv/data", Real: "/srv/data", Dir: true, Read: true}}, read("/srv/data/x")...), []string{"/srv/data"}},
@@ -187,18 +195,21 @@ func Test_10_2_LearnProposesWrites(t *testing.T) {
 		files             []File
 		operation, land   string
 		work, home, other []string
+		protected         []string
 	}{
-		"nothing":            {nil, "read", "personal", []string{}, []string{}, []string{}},
-		"a look":             {read("/home/ada/work/a"), "read", "local", []string{}, []string{}, []string{}},
-		"the workspace":      {[]File{wrote("/home/ada/work/a")}, "write", "local", []string{"~/work/a"}, []string{}, []string{}},
-		"for a moment":       {[]File{moment}, "write", "local", []string{}, []string{}, []string{}},
-		"temporary files":    {[]File{wrote("/tmp/learn-1/a"), wrote("/dev/null")}, "read", "personal", []string{}, []string{}, []string{}},
-		"the home directory": {[]File{wrote("/home/ada/.cache/a")}, "read", "personal", []string{}, []string{"~/.cache/a"}, []string{}},
-		"other places":       {[]File{wrote("/tmp/a")}, "read", "personal", []string{}, []string{}, []string{"/tmp/a"}},
+		"nothing":            {nil, "read", "personal", []string{}, []string{}, []string{}, nil},
+		"a look":             {read("/home/ada/work/a"), "read", "local", []string{}, []string{}, []string{}, nil},
+		"the workspace":      {[]File{wrote("/home/ada/work/a")}, "write", "local", []string{"~/work/a"}, []string{}, []string{}, nil},
+		"for a moment":       {[]File{moment}, "write", "local", []string{}, []string{}, []string{}, nil},
+		"temporary files":    {[]File{wrote("/tmp/learn-1/a"), wrote("/dev/null")}, "read", "personal", []string{}, []string{}, []string{}, nil},
+		"the home directory": {[]File{wrote("/home/ada/.cache/a")}, "read", "personal", []string{}, []string{"~/.cache/a"}, []string{}, nil},
+		"other places":       {[]File{wrote("/tmp/a")}, "read", "personal", []string{}, []string{}, []string{"/tmp/a"}, nil},
+		"protected names": {[]File{wrote("/home/ada/work/.git/hooks/a"), wrote("/home/ada/git/hooks/b"), wrote("/home/ada/work/hooks/c")}, "write", "local",
+			[]string{"~/git/hooks/b", "~/work/.git/hooks/a", "~/work/hooks/c"}, []string{}, []string{}, []string{".git/hooks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Propose(&Seen{Programs: []Program{tool("tool")}, Files: test.files}, facts())
-			want := Proposal{Policy: Policy{test.operation, Privacy{test.land}}, Writes: Writes{test.work, test.home, test.other}}
+			want := Proposal{Policy: Policy{test.operation, Privacy{test.land}, test.protected}, Writes: Writes{test.work, test.home, test.other}}
 			if diff := cmp.Diff(want, Proposal{Policy: got.Policy, Writes: got.Writes}); diff != "" {
 				t.Error(diff)
 			}

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,12 +15,14 @@ const many = 8
 
 // reads fills the outside paths that were read.
 func (p *proposing) reads() {
-	var plain, linked []string
+	var plain, linked, never []string
 	for _, f := range p.seen.Files {
 		switch {
 		case !f.Read || p.given(f) || p.inWork(f) || within(f.Path, p.Temp) || within(f.Real, p.Temp) || p.program(f):
 		case own(f.Path) || within(f.Path, "/sys") || within(f.Path, "/dev"):
-			p.outOfReach(f.Path)
+			if f.Path != "/dev/tty" && !within(f.Path, "/proc/self/fd") && !within(f.Path, "/dev/fd") {
+				never = append(never, f.Path)
+			}
 		case p.Closed(p.tilde(f.Path)) != "":
 			p.keepClosed(f)
 		case f.Dir && p.broad(f.Path):
@@ -29,6 +32,9 @@ func (p *proposing) reads() {
 		default:
 			plain = append(plain, f.Path)
 		}
+	}
+	if len(never) > 0 {
+		p.note("It reads %s, which no pack can; most programs do without.", some(never))
 	}
 	var list []string
 	for _, path := range append(p.grouped(plain), linked...) {
@@ -45,13 +51,6 @@ func (p *proposing) program(f File) bool {
 	return slices.ContainsFunc(p.seen.Programs, func(prog Program) bool { return prog.Real == f.Real })
 }
 
-func (p *proposing) outOfReach(path string) {
-	dir := "/" + strings.SplitN(path, "/", 3)[1]
-	if path != "/dev/tty" && !(dir == "/proc" && strings.HasPrefix(path, "/proc/self/fd")) {
-		p.note("It reads %s, which no pack can; most programs do without %s.", path, dir)
-	}
-}
-
 // keepClosed flags what no pack may read. What only holds such a place, as a home directory does, is no secret.
 func (p *proposing) keepClosed(f File) {
 	why := p.Closed(p.tilde(f.Path))
@@ -62,22 +61,34 @@ func (p *proposing) keepClosed(f File) {
 	p.out.Closed = append(p.out.Closed, Closed{p.tilde(f.Path), why + "; a credential comes through the binding (§8)"})
 }
 
-// grouped names a directory in place of many entries of it, from the deepest up.
+// grouped names a directory in place of many entries of it, from the deepest up. Entries of entries count where the
+// directory lies deep enough to be one thing.
 func (p *proposing) grouped(list []string) []string {
 	list = unique(list)
 	for {
-		dir := ""
-		in := map[string]int{}
+		entries := map[string]map[string]bool{}
 		for _, path := range list {
-			parent := filepath.Dir(path)
-			if in[parent]++; in[parent] >= many && !p.broad(parent) && strings.Count(parent, "/") > strings.Count(dir, "/") {
-				dir = parent
+			for child, dir := path, filepath.Dir(path); dir != child; child, dir = dir, filepath.Dir(dir) {
+				if child != path && strings.Count(dir, "/") < 3 {
+					break
+				}
+				if entries[dir] == nil {
+					entries[dir] = map[string]bool{}
+				}
+				entries[dir][child] = true
 			}
 		}
-		if dir == "" {
+		deepest := ""
+		for dir, inside := range entries {
+			deeper := strings.Count(dir, "/") - strings.Count(deepest, "/")
+			if len(inside) >= many && (deepest == "" || deeper > 0 || deeper == 0 && dir < deepest) && !p.broad(dir) {
+				deepest = dir
+			}
+		}
+		if deepest == "" {
 			return outermost(list)
 		}
-		list = append(slices.DeleteFunc(list, func(path string) bool { return within(path, dir) }), dir)
+		list = append(slices.DeleteFunc(list, func(path string) bool { return within(path, deepest) }), deepest)
 	}
 }
 
@@ -93,6 +104,15 @@ func outermost(list []string) []string {
 func runnable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// some names the first few.
+func some(list []string) string {
+	const few = 3
+	if len(list) <= few+1 {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:few], ", ") + fmt.Sprintf(" and %d more", len(list)-few)
 }
 
 // words are arguments of a command line.

@@ -15,6 +15,7 @@ import (
 
 	"hcpx/internal/gate"
 	"hcpx/internal/learn"
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -103,7 +104,7 @@ const lookupTime = 3 * time.Second
 func (l *Lifecycle) learnFacts(ctx context.Context, s protocol.Session, temp string) learn.Facts {
 	f := learn.Facts{
 		Home: l.Gate.Places.Home, Temp: temp, Given: sandbox.Given(), Hosts: hostsFile("/etc/hosts"),
-		Closed: l.Gate.Places.ClosedRead, Dangerous: gate.Interpreter,
+		Closed: l.Gate.Places.ClosedRead, Dangerous: gate.Interpreter, Protected: protectedName,
 		Addresses: func(name string) []netip.Addr {
 			ctx, cancel := context.WithTimeout(ctx, lookupTime)
 			defer cancel()
@@ -123,6 +124,21 @@ func (l *Lifecycle) learnFacts(ctx context.Context, s protocol.Session, temp str
 		f.Work = append([]string{s.Workspace}, s.GitDirs...)
 	}
 	return f
+}
+
+// protectedName is the name of the closed list that covers a path of the workspace (§10.2); "" for any other.
+func protectedName(rel string) string {
+	for _, g := range protect.List() {
+		for _, name := range g.Names {
+			if name != ".git" && protect.Covers(name, rel) {
+				return name
+			}
+		}
+	}
+	if rel != ".git" && !protect.Known(rel) {
+		return ""
+	}
+	return rel
 }
 
 // hostsFile reads hosts(5).
