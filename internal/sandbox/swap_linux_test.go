@@ -12,6 +12,7 @@ import (
 
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 )
 
 // swapped is a directory that is a link to another one in every second moment. The other holds what no run may see.
@@ -56,7 +57,7 @@ func (s *swapped) end() {
 }
 
 // tries is how often a run meets the swaps.
-const tries = 60
+const tries = 30
 
 // meet runs the Spec again and again. It says how often it ran and how often it was refused, and everything that the
 // runs printed.
@@ -98,42 +99,55 @@ func known(t *testing.T, err *protocol.Error) {
 // §10.2: a directory of the jail that becomes a link to another between the look and the run: what is granted is the
 // directory, so that the run is refused or sees nothing of the other.
 func Test_10_2_SwappedWhileItIsUsed(t *testing.T) {
-	for name, write := range map[string]bool{"a workspace or a land that is written": true, "one that is read": false} {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
-			must(t, os.WriteFile(s.land+"/secret", []byte("own\n"), 0o644))
-			must(t, os.WriteFile(s.outside+"/secret", []byte("STOLEN\n"), 0o644))
-			const script = "cat secret; cat \"$1\"/secret; echo x >\"$1\"/planted; echo x >planted; :"
-			spec := func() *sandbox.Spec {
-				spec := s.spec("")
-				spec.Program, spec.Args = tool(t, "sh"), []string{"-c", script, "sh", s.land}
-				spec.Uses, spec.Read, spec.Write, spec.Dir = []sandbox.Program{tool(t, "cat")}, []string{s.land}, nil, s.land
-				if write {
-					spec.Write = []string{s.land}
-				}
-				return spec
-			}
-			w := swap(t, s.land, s.outside)
-			ran, refused, said := meet(t, s.sandbox, spec)
-			stolen := 0
-			for range 50 * tries { // the control: who looks by the path alone reads it in every second moment
-				if text, err := os.ReadFile(s.land + "/secret"); err == nil && string(text) == "STOLEN\n" {
-					stolen++
-				}
-			}
-			w.end()
-			if stolen == 0 {
-				t.Error("nothing was ever swapped, so this shows nothing")
-			}
-			if _, err := os.Stat(s.outside + "/planted"); err == nil || strings.Contains(said, "STOLEN") {
-				t.Errorf("the other directory was reached: %v, %q", err, said)
-			}
-			if o := s.runs(t, spec()); !strings.Contains(o, "own") {
-				t.Errorf("afterwards it does not run: %q", o)
-			}
-			t.Logf("%d ran, %d were refused", ran, refused)
-		})
+	everywhere(t, func(t *testing.T) {
+		t.Run("a workspace or a land that is written", func(t *testing.T) { swappedTree(t, true) })
+		t.Run("one that is read", func(t *testing.T) { swappedTree(t, false) })
+	})
+}
+
+// everywhere is each posture, as root and as an ordinary user.
+func everywhere(t *testing.T, do func(t *testing.T)) {
+	redteamtest.Users(t, func(t *testing.T, _ string) {
+		for _, p := range postures() {
+			t.Run(p.name, do)
+		}
+	})
+}
+
+func swappedTree(t *testing.T, write bool) {
+	t.Helper()
+	s := newScene(t)
+	must(t, os.WriteFile(s.land+"/secret", []byte("own\n"), 0o644))
+	must(t, os.WriteFile(s.outside+"/secret", []byte("STOLEN\n"), 0o644))
+	const script = "cat secret; cat \"$1\"/secret; echo x >\"$1\"/planted; echo x >planted; :"
+	spec := func() *sandbox.Spec {
+		spec := s.spec("")
+		spec.Program, spec.Args = tool(t, "sh"), []string{"-c", script, "sh", s.land}
+		spec.Uses, spec.Read, spec.Write, spec.Dir = []sandbox.Program{tool(t, "cat")}, []string{s.land}, nil, s.land
+		if write {
+			spec.Write = []string{s.land}
+		}
+		return spec
 	}
+	w := swap(t, s.land, s.outside)
+	ran, refused, said := meet(t, s.sandbox, spec)
+	stolen := 0
+	for range 50 * tries { // the control: who looks by the path alone reads it in every second moment
+		if text, err := os.ReadFile(s.land + "/secret"); err == nil && string(text) == "STOLEN\n" {
+			stolen++
+		}
+	}
+	w.end()
+	if stolen == 0 {
+		t.Error("nothing was ever swapped, so this shows nothing")
+	}
+	if _, err := os.Stat(s.outside + "/planted"); err == nil || strings.Contains(said, "STOLEN") {
+		t.Errorf("the other directory was reached: %v, %q", err, said)
+	}
+	if o := s.runs(t, spec()); !strings.Contains(o, "own") {
+		t.Errorf("afterwards it does not run: %q", o)
+	}
+	t.Logf("%d ran, %d were refused", ran, refused)
 }
 
 // runs is what one run printed.
@@ -152,7 +166,9 @@ func (s *scene) runs(t *testing.T, spec *sandbox.Spec) string {
 }
 
 // §2.4, §10.2: the directory of a pack, whose programs may be executed.
-func Test_10_2_SwappedPack(t *testing.T) {
+func Test_10_2_SwappedPack(t *testing.T) { everywhere(t, swappedPack) }
+
+func swappedPack(t *testing.T) {
 	s := newScene(t)
 	pack := s.land[:strings.LastIndexByte(s.land, '/')] + "/pack"
 	for dir, text := range map[string]string{pack: "own", s.outside: "STOLEN"} {
@@ -187,7 +203,9 @@ func Test_10_2_SwappedPack(t *testing.T) {
 }
 
 // §10.2, §11.3: the directory of private directories: nothing of the other is given to a run, and nothing in it removed.
-func Test_10_2_SwappedScratch(t *testing.T) {
+func Test_10_2_SwappedScratch(t *testing.T) { everywhere(t, swappedScratch) }
+
+func swappedScratch(t *testing.T) {
 	s := newScene(t)
 	scratch := s.land[:strings.LastIndexByte(s.land, '/')] + "/scratch"
 	for _, n := range []string{"/0", "/1"} {
