@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"hcpx/internal/sandbox"
 )
 
 // literals are the strings that stand in one variable or function of a file; of a function with cases, those
@@ -96,6 +98,51 @@ func Test_10_2_PageHasTheWholeLists(t *testing.T) {
 			if !page[s] {
 				t.Errorf("%s: %s is not on the page", list.name, s)
 			}
+		}
+	}
+}
+
+// §10.5: the page names the rules of doctor's table, each once, and what their states mean.
+func Test_10_5_PageHasTheRules(t *testing.T) {
+	src, err := os.ReadFile("docs/spec/10-isolation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(head string) (first []string) {
+		_, rest, found := strings.Cut(string(src), head+"\n| --- | --- |\n")
+		if !found {
+			t.Fatalf("the page has no table %s", head)
+		}
+		for _, line := range strings.Split(rest, "\n") {
+			cells := strings.Split(line, "|")
+			if len(cells) < 3 {
+				break
+			}
+			for _, name := range strings.Split(cells[1], ",") {
+				first = append(first, strings.Trim(name, " `"))
+			}
+		}
+		slices.Sort(first)
+		return first
+	}
+	kernel := sandbox.Kernel{System: "linux/amd64", Supported: true, ABI: 7, Filter: true, Notify: true, CloseRange: true, Openat2: true, GetFd: true}
+	var rules []string
+	for _, r := range sandbox.New(sandbox.Options{Kernel: &kernel}).Facts().Rules {
+		rules = append(rules, r.Name)
+	}
+	slices.Sort(rules)
+	if page := column("| rule | what holds it |"); !slices.Equal(page, rules) {
+		t.Errorf("the page has the rules\n%v, the code\n%v", page, rules)
+	}
+	if states := column("| state | means |"); !slices.Equal(states, []string{"degraded", "enforced", "missing"}) {
+		t.Errorf("states: %v", states)
+	}
+	_, mac, _ := strings.Cut(string(src), "Weaker than Linux, and shown so:")
+	mac, _, _ = strings.Cut(mac, "are missing.")
+	kernel = sandbox.Kernel{System: "darwin/arm64", Seatbelt: true}
+	for _, r := range sandbox.New(sandbox.Options{Kernel: &kernel}).Facts().Rules {
+		if weaker := r.State != "enforced"; r.Name != "canary" && weaker != strings.Contains(mac, "`"+r.Name+"`") {
+			t.Errorf("macOS: %s is %s, the page says otherwise", r.Name, r.State)
 		}
 	}
 }

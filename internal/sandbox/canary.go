@@ -154,6 +154,15 @@ func (s *System) canaryRow() Rule {
 	return row
 }
 
+// protectedRow is kept by the pipeline around a run (§10.2), wherever there is one.
+func protectedRow(backend string) Rule {
+	row := Rule{Name: "protected-names", Mechanism: "compared after a write command of land local; what changed is put back", State: "enforced"}
+	if backend == "" {
+		row.State, row.Detail = "missing", "Nothing is run in a sandbox here."
+	}
+	return row
+}
+
 // Prove implements Sandbox.
 func (s *System) Prove(ctx context.Context) Rule {
 	row := s.canaryRow()

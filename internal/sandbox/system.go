@@ -74,7 +74,7 @@ func (s *System) Facts() Facts {
 		k.Groups = s.confine.delegated()
 	}
 	f := k.facts()
-	f.Rules = append(f.Rules, s.canaryRow())
+	f.Rules = append(f.Rules, protectedRow(f.Backend), s.canaryRow())
 	return f
 }
 
