@@ -476,79 +476,86 @@ type wayOut struct {
 // §10.2, RT30 to RT34: a program that ignores the proxy variables and the resolver reaches nothing but the list.
 func Test_10_2_hosts_attacks(t *testing.T) {
 	redteamtest.Users(t, func(t *testing.T, place string) {
-		w := newHostWorld(t, place)
-		self, err := os.Executable()
-		must(t, err)
-		program := sandbox.Program{Name: "leaver", Path: self}
-		good, welcome := counted(t, "127.0.0.1:0")
-		bad, seen := counted(t, "127.0.0.1:0")
-		other, elsewhere := counted(t, "127.0.0.2:0")
-		udp, datagrams := echo(t)
-		port := func(at string) string { return at[strings.LastIndexByte(at, ':')+1:] }
-		list := append(hosts(port(good)), "127.0.0.1:"+port(udp), "absent.example.test:80")
-		loopback := func(at string) string { return "connect " + at + ": loopback address" }
-		ordinary := "" // what only root may do outside
-		if os.Getuid() != 0 {
-			ordinary = "operation not permitted"
-		}
-		rows := []wayOut{
-			{"another port of a listed address", "connect", []string{bad}, "", loopback(bad)},
-			{"the same without waiting", "nonblock", []string{bad}, "", loopback(bad)},
-			{"as a mapped address", "mapped", []string{bad}, "", loopback(bad)},
-			{"from another thread", "thread", []string{bad}, "", loopback(bad)},
-			{"from a process that hides itself", "hidden", []string{bad}, "", ""},
-			{"another address of the loopback", "connect", []string{other}, "", loopback(other)},
-			{"the unspecified address", "connect", []string{"0.0.0.0:" + port(bad)}, "", "connect 0.0.0.0:" + port(bad) + ": unspecified address"},
-			{"the unspecified address with a listed port", "connect", []string{"0.0.0.0:" + port(good)}, "", "connect 0.0.0.0:" + port(good) + ": unspecified address"},
-			{"multipath TCP", "multipath", []string{bad}, "not supported|not available", ""},
-			{"fast open by sendto", "fastopen-sendto", []string{bad}, "not supported", ""},
-			{"fast open by sendmsg", "fastopen-sendmsg", []string{bad}, "not supported", ""},
-			{"fast open by sendmmsg", "fastopen-many", []string{bad}, "not supported", ""},
-			{"fast open by sendto to a listed address", "fastopen-sendto", []string{good}, "not supported", ""},
-			{"fast open by an option", "fastopen-connect", []string{bad}, "not supported", loopback(bad)},
-			{"a datagram", "datagram", []string{udp}, "", ""},
-			{"a datagram on a connected socket", "datagram-connect", []string{udp}, "", ""},
-			{"listening", "listen", nil, "", ""},
-			{"disconnecting", "reconnect", []string{good, bad}, "", loopback(bad)},
-			{"changing the address meanwhile", "race-address", []string{good, bad}, "", ""},
-			{"changing the descriptor meanwhile", "race-descriptor", []string{bad}, "", ""},
-			{"a route of its own", "option", []string{"2", "0", "4", "8307040a00000100"}, ordinary, ""},
-			{"a route of its own, IPv6", "option", []string{"10", "41", "57", "0002020100000000" + "20010db8000000000000000000000001"}, "invalid argument|not supported", ""},
-			{"an interface of its own", "option", []string{"2", "1", "25", "6c6f00"}, "", ""},
-			{"no gateway", "option", []string{"2", "1", "5", "01000000"}, "", ""},
-		}
-		for _, row := range rows {
-			t.Run(row.name, func(t *testing.T) {
-				before := [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}
-				control := exec.Command(self, append([]string{hostsArg, row.verb}, row.args...)...)
-				if out, err := control.CombinedOutput(); err != nil {
-					if row.lack == "" || !slices.ContainsFunc(strings.Split(row.lack, "|"), func(s string) bool { return strings.Contains(string(out), s) }) {
-						t.Fatalf("void: it does not work outside: %s", out)
-					}
-					t.Logf("void: it does not work outside: %s", out)
-				} else if strings.Contains(row.deny, "connect 127") && before == [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()} {
-					t.Errorf("nobody was reached outside")
-				}
-				before = [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}
-				o := sandboxtest.Exec(t, w.sandbox, w.spec(list, program, append([]string{hostsArg, row.verb}, row.args...)...))
-				if o.Exit == 0 || len(o.Stderr) == 0 {
-					t.Errorf("it worked: %+v", o)
-				}
-				if now := [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}; now != before {
-					t.Errorf("servers were reached: %v, before %v", now, before)
-				}
-				if row.deny != "" && !slices.Contains(o.Denied, row.deny) {
-					t.Errorf("denied %q, want %q", o.Denied, row.deny)
-				}
-			})
-		}
-		for _, verb := range []string{"connect", "nonblock", "mapped", "thread", "fastopen-connect", "bad-addresses"} {
-			before := welcome.Load()
-			if o := sandboxtest.Exec(t, w.sandbox, w.spec(list, program, hostsArg, verb, good)); o.Exit != 0 || welcome.Load() == before {
-				t.Errorf("%s: the listed address is not reached: %s %q", verb, o.Stderr, o.Denied)
-			}
+		for _, p := range postures() {
+			place := inPosture(t, place, p)
+			t.Run(p.name, func(t *testing.T) { newHostWorld(t, place).attacks() })
 		}
 	})
+}
+
+func (w *hostWorld) attacks() {
+	t := w.t
+	self, err := os.Executable()
+	must(t, err)
+	program := sandbox.Program{Name: "leaver", Path: self}
+	good, welcome := counted(t, "127.0.0.1:0")
+	bad, seen := counted(t, "127.0.0.1:0")
+	other, elsewhere := counted(t, "127.0.0.2:0")
+	udp, datagrams := echo(t)
+	port := func(at string) string { return at[strings.LastIndexByte(at, ':')+1:] }
+	list := append(hosts(port(good)), "127.0.0.1:"+port(udp), "absent.example.test:80")
+	loopback := func(at string) string { return "connect " + at + ": loopback address" }
+	ordinary := "" // what only root may do outside
+	if os.Getuid() != 0 {
+		ordinary = "operation not permitted"
+	}
+	rows := []wayOut{
+		{"another port of a listed address", "connect", []string{bad}, "", loopback(bad)},
+		{"the same without waiting", "nonblock", []string{bad}, "", loopback(bad)},
+		{"as a mapped address", "mapped", []string{bad}, "", loopback(bad)},
+		{"from another thread", "thread", []string{bad}, "", loopback(bad)},
+		{"from a process that hides itself", "hidden", []string{bad}, "", ""},
+		{"another address of the loopback", "connect", []string{other}, "", loopback(other)},
+		{"the unspecified address", "connect", []string{"0.0.0.0:" + port(bad)}, "", "connect 0.0.0.0:" + port(bad) + ": unspecified address"},
+		{"the unspecified address with a listed port", "connect", []string{"0.0.0.0:" + port(good)}, "", "connect 0.0.0.0:" + port(good) + ": unspecified address"},
+		{"multipath TCP", "multipath", []string{bad}, "not supported|not available", ""},
+		{"fast open by sendto", "fastopen-sendto", []string{bad}, "not supported", ""},
+		{"fast open by sendmsg", "fastopen-sendmsg", []string{bad}, "not supported", ""},
+		{"fast open by sendmmsg", "fastopen-many", []string{bad}, "not supported", ""},
+		{"fast open by sendto to a listed address", "fastopen-sendto", []string{good}, "not supported", ""},
+		{"fast open by an option", "fastopen-connect", []string{bad}, "not supported", loopback(bad)},
+		{"a datagram", "datagram", []string{udp}, "", ""},
+		{"a datagram on a connected socket", "datagram-connect", []string{udp}, "", ""},
+		{"listening", "listen", nil, "", ""},
+		{"disconnecting", "reconnect", []string{good, bad}, "", loopback(bad)},
+		{"changing the address meanwhile", "race-address", []string{good, bad}, "", ""},
+		{"changing the descriptor meanwhile", "race-descriptor", []string{bad}, "", ""},
+		{"a route of its own", "option", []string{"2", "0", "4", "8307040a00000100"}, ordinary, ""},
+		{"a route of its own, IPv6", "option", []string{"10", "41", "57", "0002020100000000" + "20010db8000000000000000000000001"}, "invalid argument|not supported", ""},
+		{"an interface of its own", "option", []string{"2", "1", "25", "6c6f00"}, "", ""},
+		{"no gateway", "option", []string{"2", "1", "5", "01000000"}, "", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			before := [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}
+			control := exec.Command(self, append([]string{hostsArg, row.verb}, row.args...)...)
+			if out, err := control.CombinedOutput(); err != nil {
+				if row.lack == "" || !slices.ContainsFunc(strings.Split(row.lack, "|"), func(s string) bool { return strings.Contains(string(out), s) }) {
+					t.Fatalf("void: it does not work outside: %s", out)
+				}
+				t.Logf("void: it does not work outside: %s", out)
+			} else if strings.Contains(row.deny, "connect 127") && before == [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()} {
+				t.Errorf("nobody was reached outside")
+			}
+			before = [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}
+			o := sandboxtest.Exec(t, w.sandbox, w.spec(list, program, append([]string{hostsArg, row.verb}, row.args...)...))
+			if o.Exit == 0 || len(o.Stderr) == 0 {
+				t.Errorf("it worked: %+v", o)
+			}
+			if now := [3]int64{seen.Load(), elsewhere.Load(), datagrams.Load()}; now != before {
+				t.Errorf("servers were reached: %v, before %v", now, before)
+			}
+			if row.deny != "" && !slices.Contains(o.Denied, row.deny) {
+				t.Errorf("denied %q, want %q", o.Denied, row.deny)
+			}
+		})
+	}
+	for _, verb := range []string{"connect", "nonblock", "mapped", "thread", "fastopen-connect", "bad-addresses"} {
+		before := welcome.Load()
+		if o := sandboxtest.Exec(t, w.sandbox, w.spec(list, program, hostsArg, verb, good)); o.Exit != 0 || welcome.Load() == before {
+			t.Errorf("%s: the listed address is not reached: %s %q", verb, o.Stderr, o.Denied)
+		}
+	}
 }
 
 // §10.2, RT30: names are no way out: whoever is asked, by whatever way, it is the runtime that answers, for listed

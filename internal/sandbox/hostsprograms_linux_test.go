@@ -39,8 +39,18 @@ func newHostWorld(t *testing.T, place string) *hostWorld {
 	for _, dir := range []string{"land", "scratch"} {
 		must(t, os.MkdirAll(filepath.Join(place, dir), 0o700))
 	}
-	w.sandbox = confining(t, sandbox.Options{Scratch: place + "/scratch", Lookup: w.lookup})
+	o := postureOf(t).options
+	o.Scratch, o.Lookup = place+"/scratch", w.lookup
+	w.sandbox = confining(t, o)
 	return w
+}
+
+// inPosture is a directory for the tests in one posture.
+func inPosture(t *testing.T, place string, p posture) string {
+	t.Helper()
+	place += "/" + p.name
+	must(t, os.Mkdir(place, 0o755))
+	return place
 }
 
 func (w *hostWorld) lookup(_ context.Context, name string) ([]netip.Addr, error) {
@@ -135,11 +145,17 @@ func Test_10_2_hosts_programs(t *testing.T) {
 		t.Setenv(clientsVar, w.clients())
 	}
 	redteamtest.Users(t, func(t *testing.T, place string) {
-		for name, run := range map[string]func(*hostWorld){
+		programs := map[string]func(*hostWorld){
 			"curl": (*hostWorld).curl, "git": (*hostWorld).git, "psql": (*hostWorld).psql, "ssh": (*hostWorld).ssh, "python": (*hostWorld).python,
 			"go": func(w *hostWorld) { w.client("go") }, "musl": func(w *hostWorld) { w.client("musl") },
-		} {
-			t.Run(name, func(t *testing.T) { run(newHostWorld(t, place)) })
+		}
+		for _, p := range postures() {
+			place := inPosture(t, place, p)
+			for name, run := range programs {
+				t.Run(p.name+"/"+name, func(t *testing.T) { run(newHostWorld(t, place)) })
+			}
+			delete(programs, "psql") // once is enough for servers of their own
+			delete(programs, "git")
 		}
 	})
 }
