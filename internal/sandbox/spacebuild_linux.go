@@ -43,6 +43,7 @@ func (p *spaced) plan(c *confiner, w *world) error {
 	if err := p.layout.addPresent(sharedPaths(w.mode())); err != nil {
 		return err
 	}
+	p.layout.aliases(w)
 	for _, name := range []string{"/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"} {
 		_, _ = p.layout.look(name) // a machine that lacks the link has no program that needs it
 	}
@@ -50,6 +51,16 @@ func (p *spaced) plan(c *confiner, w *world) error {
 	p.grants = slices.Concat(c.shared(w), own, w.grants)
 	p.services = func() []service { return c.services(p.launcher, w, own) }
 	return nil
+}
+
+// aliases looks for the names that scripts know programs by, which may be links to what was recorded: so #!/bin/sh
+// finds a sh that was recorded as /usr/bin/dash. What leads to nothing that is in the jail leads nowhere there.
+func (l *layout) aliases(w *world) {
+	for _, program := range append([]Program{w.spec.Program}, w.spec.Uses...) {
+		for _, dir := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"} {
+			_, _ = l.resolve(dir + program.Name)
+		}
+	}
 }
 
 // sharedPaths are what every command of a network mode may read, by all its names; and the links that the names of
