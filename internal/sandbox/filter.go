@@ -60,8 +60,7 @@ type mark int
 const (
 	markThread  mark = iota // the launcher's thread
 	markProcess             // the runtime, which it is a thread of
-	markKnock0              // its secret, which lets it start its child and set the limits of it
-	markKnock1
+	markKnock               // its secret, which lets it start its child
 	marks
 )
 
@@ -75,8 +74,7 @@ type filter struct {
 
 // launcherValues are what tells a launcher from what it started. Its thread is in the same domain as its
 // children, so nothing but the filter keeps them from it: a signal to that thread would kill the runtime.
-// And only the launcher may set another process's limits, or start one unasked: it shows a random number in
-// arguments that the kernel ignores.
+// And only the launcher may start a process unasked: it shows a random number where the kernel ignores it.
 type launcherValues [marks]uint32
 
 func (f filter) with(values launcherValues) []insn {

@@ -26,12 +26,11 @@ const (
 	launcherTid = 4711
 	runtimePid  = 4700
 	knock0      = 0x1234
-	knock1      = 0x5678
 )
 
 // loaded is the program as a launcher of these tests loads it.
 func loaded(f filter) []insn {
-	return f.with(launcherValues{markThread: launcherTid, markProcess: runtimePid, markKnock0: knock0, markKnock1: knock1})
+	return f.with(launcherValues{markThread: launcherTid, markProcess: runtimePid, markKnock: knock0})
 }
 
 // interpret runs a loaded program as the kernel would on one call.
@@ -130,9 +129,7 @@ func argumentCases() []argumentCase {
 		{"none", "mknodat", [6]uint64{0, 0, 0o100755}, yes},
 		{"none", "prlimit64", [6]uint64{0, 7, 0, 0}, yes},
 		{"none", "prlimit64", [6]uint64{77, 7, 1, 0}, no},
-		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1234, 0x5678}, yes},
-		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1234, 0x5679}, no},
-		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1235, 0x5678}, no},
+		{"none", "prlimit64", [6]uint64{77, 7, 1, 0, 0x1234, 0x5678}, no},
 		{"none", "sched_setaffinity", [6]uint64{0}, yes},
 		{"none", "sched_setaffinity", [6]uint64{77}, no},
 		{"none", "kill", [6]uint64{77, 9}, yes},

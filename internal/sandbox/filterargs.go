@@ -93,15 +93,6 @@ func (a *assembler) check(v verdict) {
 	case checkSelf:
 		a.arg(0)
 		a.jump(opJeq, 0, yes, no)
-	case checkLimits:
-		a.arg(0)
-		a.jump(opJeq, 0, yes, next)
-		a.arg(4)
-		a.marked(markKnock0)
-		a.jump(opJeq, 0, next, no)
-		a.arg(5)
-		a.marked(markKnock1)
-		a.jump(opJeq, 0, yes, no)
 	case checkTarget0, checkTarget1:
 		a.arg(uint32(v - checkTarget0))
 		a.marked(markThread)
@@ -206,7 +197,7 @@ func (a *assembler) ask(v verdict) {
 		a.jump(opJset, cloneRefused, no, next)
 		a.jump(opJset, cloneThread, yes, next)
 		a.argHigh(0)
-		a.marked(markKnock0)
+		a.marked(markKnock)
 		a.jump(opJeq, 0, yes, ask)
 	}
 }

@@ -77,7 +77,6 @@ func declarations() map[verdict]says {
 		checkTarget1:   unless(1, launcherTid).in("EPERM for the thread of hcpx that started the command; else allowed, where the kernel keeps it in the run"),
 		checkSignal:    {"EPERM for hcpx itself; else hcpx decides", signalOracle, map[int][]uint64{0: {launcherTid, runtimePid, 1 << 31}}},
 		checkFork:      {"EPERM for a new namespace or CLONE_PARENT; a thread is allowed; for a process hcpx decides, until the run is killed", forkOracle, forkProbe()},
-		checkLimits:    {"allowed for the caller itself (0); else EPERM", limitsOracle, map[int][]uint64{0: {1, 77}, 4: {knock0, knock1}, 5: {knock0, knock1}}},
 	}
 	for v, s := range moreDeclarations() {
 		d[v] = s
@@ -153,13 +152,6 @@ func forkProbe() map[int][]uint64 {
 		}
 	}
 	return map[int][]uint64{0: probe}
-}
-
-func limitsOracle(a [6]uint64) uint32 {
-	if lo(a[0]) == 0 || lo(a[4]) == knock0 && lo(a[5]) == knock1 {
-		return passes
-	}
-	return noPermission
 }
 
 func pairOracle(a [6]uint64) uint32 {

@@ -50,7 +50,6 @@ const (
 	checkMode1    // the same, mode in argument 1
 	checkMode2    // the same, mode in argument 2
 	checkSelf     // argument 0, a pid, is 0
-	checkLimits   // the same, but for the launcher's own call
 	checkTarget0  // argument 0 is not the launcher's thread
 	checkTarget1  // argument 1 is not the launcher's thread
 	checkFcntl    // no owner for a descriptor's signals, no lease that makes others wait
@@ -202,7 +201,7 @@ func syscallTable() []syscallRule {
 		{"creat", 85, -1, checkMode1},
 		{"mknod", 133, -1, checkMode1},
 		{"mknodat", 259, 33, checkMode2},
-		{"prlimit64", 302, 261, checkLimits},
+		{"prlimit64", 302, 261, checkSelf},
 		{"sched_setaffinity", 203, 122, checkSelf},
 		{"sched_setscheduler", 144, 119, checkSelf},
 		{"sched_setparam", 142, 118, checkSelf},
