@@ -37,6 +37,44 @@ func gitPlaces(ts trees) ([]gitPlace, error) {
 	return all.places, all.err
 }
 
+// hooksElsewhere are the directories in the workspace that core.hooksPath of its git directories names, as far as their
+// own configuration says it; the value of an included file, or of the user's, isn't looked for.
+func hooksElsewhere(ts trees, git []gitPlace) []string {
+	var names []string
+	for _, g := range git {
+		for _, file := range [...]string{"config", "config.worktree"} {
+			value := hooksPath(small(filepath.Join(ts[g.Tree].path, g.Rel, file)))
+			if value == "" {
+				continue
+			}
+			if !filepath.IsAbs(value) {
+				value = filepath.Join(ts[0].path, value)
+			}
+			if rel, err := filepath.Rel(ts[0].path, value); err == nil && rel != "." && filepath.IsLocal(rel) {
+				names = append(names, filepath.ToSlash(rel))
+			}
+		}
+	}
+	return names
+}
+
+// hooksPath is the last core.hooksPath of a configuration, as git itself writes it.
+func hooksPath(config string) string {
+	section, value := "", ""
+	for text := range strings.Lines(config) {
+		text = strings.TrimSpace(text)
+		if rest, ok := strings.CutPrefix(text, "["); ok {
+			name, after, _ := strings.Cut(rest, "]")
+			section, text = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(after)
+		}
+		k, v, ok := strings.Cut(text, "=")
+		if ok && section == "core" && strings.EqualFold(strings.TrimSpace(k), "hooksPath") {
+			value = strings.Trim(strings.TrimSpace(v), `"`)
+		}
+	}
+	return value
+}
+
 // isGitDir is how git knows one.
 func isGitDir(dir string) bool {
 	_, head := os.Lstat(filepath.Join(dir, "HEAD"))
@@ -139,6 +177,12 @@ func resolved(base, p string) string {
 
 // line is the first line of a small file.
 func line(at string) string {
+	first, _, _ := strings.Cut(small(at), "\n")
+	return strings.TrimSuffix(first, "\r")
+}
+
+// small is the text of a small regular file, "" when it is none.
+func small(at string) string {
 	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
@@ -151,6 +195,5 @@ func line(at string) string {
 	if err != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	return strings.TrimSuffix(first, "\r")
+	return string(text)
 }

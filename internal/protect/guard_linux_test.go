@@ -404,6 +404,10 @@ func Test_10_2_EveryGitDirectory(t *testing.T) {
 			g.repository(g.root)
 			return nil, g.root + "/config", "config"
 		},
+		"hooks that core.hooksPath names": func(g *ground) ([]string, string, string) {
+			must(t, add(g.root+"/.git/config", "\thooksPath = tools/hooks\n"))
+			return nil, g.root + "/tools/hooks/pre-commit", "tools/hooks/pre-commit"
+		},
 		"none before": func(g *ground) ([]string, string, string) {
 			must(t, os.RemoveAll(g.root+"/.git"))
 			return nil, g.root + "/.git/config", ".git/config"
@@ -411,7 +415,7 @@ func Test_10_2_EveryGitDirectory(t *testing.T) {
 	}
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
-			for _, may := range [][]string{nil, {".git"}} {
+			for _, may := range [][]string{nil, {".git", "tools"}} {
 				g := newGround(t)
 				dirs, change, told := layout(g)
 				w := g.watch("run", may...)

@@ -77,7 +77,8 @@ func (g *Guard) write() (err error) {
 	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, Trees: g.trees.names()}
 	l := &looker{trees: g.trees, content: content, view: view{}}
 	if g.before.Git, err = gitPlaces(g.trees); err == nil {
-		l.git = g.before.Git
+		g.before.Hooks = hooksElsewhere(g.trees, g.before.Git)
+		l.git, l.hooks = g.before.Git, g.before.Hooks
 		err = l.all()
 	}
 	g.before.Nodes = l.view

@@ -30,6 +30,7 @@ type record struct {
 	May     []string   `json:"may,omitempty"`
 	Trees   []place    `json:"trees"`
 	Git     []gitPlace `json:"git"`
+	Hooks   []string   `json:"hooks,omitempty"`
 	Nodes   view       `json:"-"`
 	Saved   []saved    `json:"nodes"`
 }

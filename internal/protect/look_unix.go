@@ -68,6 +68,7 @@ type gitPlace struct {
 type looker struct {
 	trees   trees
 	git     []gitPlace
+	hooks   []string // directories of hooks in the workspace, from git's configuration
 	before  view
 	content io.Writer
 	offset  int64
@@ -95,7 +96,7 @@ func (l *looker) all() error {
 		}
 		bare = bare || g.Tree == 0 && g.Rel == "."
 	}
-	names := rootNames()
+	names := append(rootNames(), l.hooks...)
 	if !bare {
 		names = append(names, "HEAD") // with it a directory becomes a git directory
 	}

@@ -101,7 +101,7 @@ func (m *mender) moved() map[int]string {
 // differ looks and compares.
 func (m *mender) differ() (diffs, error) {
 	git := m.before.Git
-	l := &looker{trees: m.trees, git: git, before: m.before.Nodes, view: view{}}
+	l := &looker{trees: m.trees, git: git, hooks: m.before.Hooks, before: m.before.Nodes, view: view{}}
 	if n, err := l.node(0, ".git"); err != nil {
 		return diffs{}, err
 	} else if n != nil && n.Kind == kindDir && !slices.ContainsFunc(git, func(g gitPlace) bool { return g.Tree == 0 && g.Rel == ".git" }) {
