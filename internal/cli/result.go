@@ -103,8 +103,45 @@ type planNet struct {
 }
 
 type planLimits struct {
-	Wall string `json:"wall"`
-	CPU  string `json:"cpu"`
+	Wall      string `json:"wall"`
+	CPU       string `json:"cpu"`
+	Memory    uint64 `json:"memory"`
+	Processes uint64 `json:"processes"`
+	Files     uint64 `json:"files"`
+	FileSize  uint64 `json:"file_size"`
+	Output    uint64 `json:"output"`
+}
+
+// words are the limits in one line; one that the plan does not name is left out.
+func (l planLimits) words() string {
+	var parts []string
+	if l.CPU != "" {
+		parts = append(parts, "cpu "+l.CPU)
+	}
+	for _, n := range []struct {
+		name  string
+		value uint64
+		bytes bool
+	}{{"memory", l.Memory, true}, {"processes", l.Processes, false}, {"open files", l.Files, false}, {"one file", l.FileSize, true}, {"output", l.Output, true}} {
+		if n.value > 0 {
+			parts = append(parts, n.name+" "+amount(n.value, n.bytes))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// amount writes a number, of bytes in the largest unit that it is a multiple of.
+func amount(n uint64, bytes bool) string {
+	unit := ""
+	if bytes {
+		for _, u := range []string{" KiB", " MiB", " GiB"} {
+			if n%1024 != 0 {
+				break
+			}
+			n, unit = n/1024, u
+		}
+	}
+	return fmt.Sprint(n, unit)
 }
 
 func readPlan(raw json.RawMessage) planView {
@@ -140,6 +177,7 @@ func showPlan(p *page, r protocol.Result) {
 		[2]string{"network", strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " "))},
 		[2]string{"isolation", isolationWord(v)},
 		[2]string{"time", v.Limits.Wall},
+		[2]string{"limits", v.Limits.words()},
 		[2]string{"weaker here", strings.Join(v.Degraded, " ")},
 		[2]string{"confirm", confirmWord(v)},
 		[2]string{"granted", lastOf(v.Grant)},

@@ -120,6 +120,37 @@ func Test_10_3_NativePlanIsHonest(t *testing.T) {
 	}
 }
 
+// §10.2, §15.1: a plan shows what the sandbox says that it builds the jail of, each path once, and what weakens it.
+func Test_15_1_PlanShowsTheWholeWorld(t *testing.T) {
+	r := newRig(t)
+	r.install("tool", toolManifest, toolPolicy)
+	r.activate("tool", true)
+	res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"tool","verb_key":"show","args":{"name":"a"}}`))
+	type opened struct{ Reads, Writes, Executes, Devices []string }
+	var plan struct {
+		Reads, Writes, Executes, Degraded []string
+		Private, Base                     opened
+		Backend                           string
+	}
+	if err := json.Unmarshal(res.Result, &plan); err != nil {
+		t.Fatalf("%s %v", res.Result, err)
+	}
+	spec := sandbox.Spec{Program: sandbox.Program{Name: "tool", Path: plan.Executes[0]}, Read: plan.Reads, Write: plan.Writes, Exec: []string{strings.TrimSuffix(plan.Executes[1], "/")}}
+	jail := r.box.Jail(&spec, privateHome)
+	for name, pair := range map[string][2]access{
+		"declared": {accessOf(jail.Declared), {reads: plan.Reads, writes: plan.Writes, executes: plan.Executes}},
+		"private":  {accessOf(jail.Own), access{plan.Private.Reads, plan.Private.Writes, plan.Private.Executes, plan.Private.Devices}},
+		"base":     {accessOf(jail.Base), access{plan.Base.Reads, plan.Base.Writes, plan.Base.Executes, plan.Base.Devices}},
+	} {
+		if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
+			t.Errorf("%s: the sandbox says %v, the plan %v", name, pair[0], pair[1])
+		}
+	}
+	if plan.Backend != jail.Backend || fmt.Sprint(plan.Degraded) != fmt.Sprint(jail.Degraded) {
+		t.Errorf("%s", res.Result)
+	}
+}
+
 // §10.4: a plan shows a limit together with what of it is not enforced.
 func Test_10_4_PlanSaysWhatIsNotLimited(t *testing.T) {
 	r := newRig(t)
