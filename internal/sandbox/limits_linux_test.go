@@ -51,53 +51,8 @@ func gluttons() map[string]func(int, time.Duration) error {
 			runtime.KeepAlive(all)
 			return err
 		},
-		"children": func(mib int, stay time.Duration) error { // what one of them has is little
-			var list []*exec.Cmd
-			for range 4 {
-				c := exec.Command("/proc/self/exe", gluttonArg, "memory", strconv.Itoa(mib/4), stay.String())
-				c.SysProcAttr = &unix.SysProcAttr{Setsid: true}
-				if err := c.Start(); err != nil {
-					return err
-				}
-				list = append(list, c)
-			}
-			for _, c := range list {
-				if err := c.Wait(); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"forks": func(mib int, stay time.Duration) error { // children that share what their parent has
-			all, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
-			if err != nil {
-				return err
-			}
-			for i := 0; i < len(all); i += 4096 {
-				all[i] = 1
-			}
-			for range 4 {
-				pid, _, no := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
-				if no != 0 {
-					return no
-				}
-				if pid == 0 { // nothing but system calls from here on
-					spec := unix.NsecToTimespec(int64(stay))
-					var seen byte
-					for i := 0; i < len(all); i += 4096 {
-						seen |= all[i]
-					}
-					_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&spec)), uintptr(seen&0), 0)
-					_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
-				}
-			}
-			for range 4 {
-				if _, err := unix.Wait4(-1, nil, 0, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		"children": children,
+		"forks":    forks,
 		"threads": func(n int, stay time.Duration) error {
 			for range n {
 				go func() {
@@ -130,6 +85,57 @@ func gluttons() map[string]func(int, time.Duration) error {
 			return f.Close()
 		},
 	}
+}
+
+// children has them take it, each a little.
+func children(mib int, stay time.Duration) error {
+	var list []*exec.Cmd
+	for range 4 {
+		c := exec.Command("/proc/self/exe", gluttonArg, "memory", strconv.Itoa(mib/4), stay.String())
+		c.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+		if err := c.Start(); err != nil {
+			return err
+		}
+		list = append(list, c)
+	}
+	for _, c := range list {
+		if err := c.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forks has children that share what it has.
+func forks(mib int, stay time.Duration) error {
+	all, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(all); i += 4096 {
+		all[i] = 1
+	}
+	for range 4 {
+		pid, _, no := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if no != 0 {
+			return no
+		}
+		if pid == 0 { // nothing but system calls from here on
+			spec := unix.NsecToTimespec(int64(stay))
+			var seen byte
+			for i := 0; i < len(all); i += 4096 {
+				seen |= all[i]
+			}
+			_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&spec)), uintptr(seen&0), 0)
+			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+	for range 4 {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // touched is memory that is really there.
