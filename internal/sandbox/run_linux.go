@@ -217,13 +217,15 @@ func (r *run) late() error {
 }
 
 func (r *run) ask() error {
-	r.phase, r.deadline = asked, r.job.clock().Add(r.job.limits.Grace)
-	return r.procs.kill(unix.SIGTERM)
+	err := r.procs.kill(unix.SIGTERM)
+	r.phase, r.deadline = asked, r.job.clock().Add(r.job.limits.Grace) // a walk takes time
+	return err
 }
 
 func (r *run) kill() error {
+	err := r.procs.kill(unix.SIGKILL)
 	r.phase, r.deadline = killed, r.job.clock().Add(drainTime)
-	return r.procs.kill(unix.SIGKILL)
+	return err
 }
 
 // read takes what a pipe holds.
