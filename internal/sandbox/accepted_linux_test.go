@@ -8,8 +8,14 @@ import (
 
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
 )
+
+// asUsers tests as this user, and as an ordinary one.
+func asUsers(t *testing.T, do func(*testing.T)) {
+	redteamtest.Users(t, func(t *testing.T, _ string) { do(t) })
+}
 
 // weak is a kernel without what the broker needs, and what the operator says to that.
 type weak struct {
@@ -37,7 +43,9 @@ func (w weak) kernel() *sandbox.Kernel {
 
 // §10.5: what the operator accepted runs with exactly that degradation, and report, plan and doctor say so. What
 // is weaker is what a command can do, never what it can reach.
-func Test_10_5_accepted_degradation(t *testing.T) {
+func Test_10_5_accepted_degradation(t *testing.T) { asUsers(t, acceptedDegradation) }
+
+func acceptedDegradation(t *testing.T) {
 	s := newScene(t)
 	for _, w := range weakKernels() {
 		t.Run(w.name, func(t *testing.T) {

@@ -54,7 +54,9 @@ func (s *scene) family(verb string, args ...string) *sandbox.Spec {
 
 // §10.5, RT22: a process signals its own children, its group and itself, by every call, and nobody else; the
 // sandbox of the kernel and the one of the broker answer alike.
-func Test_10_5_signals_stay_in_the_tree(t *testing.T) {
+func Test_10_5_signals_stay_in_the_tree(t *testing.T) { asUsers(t, signalsStay) }
+
+func signalsStay(t *testing.T) {
 	s := newScene(t)
 	victim := exec.Command(s.self, sandboxtest.HelperArg, "sleep")
 	must(t, victim.Start())
@@ -83,7 +85,9 @@ func Test_10_5_signals_stay_in_the_tree(t *testing.T) {
 }
 
 // §6.9, §10.5, RT25: nothing survives, however many there are and however fast they begin others.
-func Test_10_5_band_leaves_no_survivor(t *testing.T) {
+func Test_10_5_band_leaves_no_survivor(t *testing.T) { asUsers(t, noSurvivor) }
+
+func noSurvivor(t *testing.T) {
 	s := newScene(t)
 	for name, kernel := range band() {
 		s.in(kernel)
