@@ -4,6 +4,10 @@ package sandbox_test
 
 func attacker() {}
 
+func leaver() {}
+
+func glutton() {}
+
 func host() {}
 
 func family() {}
