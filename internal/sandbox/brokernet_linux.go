@@ -31,7 +31,7 @@ type hostNet struct {
 }
 
 func (n *hostNet) calls() []string {
-	return []string{"socket", "connect", "bind", "setsockopt", "recvfrom", "recvmsg"}
+	return []string{"socket", "connect", "bind", "setsockopt", "getsockname", "getpeername", "recvfrom", "recvmsg"}
 }
 
 func (n *hostNet) blocks() bool { return true }
@@ -46,6 +46,8 @@ func (n *hostNet) act(c *call) answer {
 		return fails(n.bind(c))
 	case "setsockopt":
 		return n.option(c)
+	case "getsockname", "getpeername":
+		return c.tellName()
 	case "recvfrom", "recvmsg":
 		c.showSource()
 		return answer{kind: proceeds} // receiving is not what is guarded

@@ -239,19 +239,55 @@ func (c *call) showSource() {
 	if !s.answerer {
 		return
 	}
+	_ = c.put(at, nameServer(namePort)) // a place that the child named; a bad one is its own loss
+}
+
+// nameServer is a sockaddr of the loopback.
+func nameServer(port uint16) []byte {
+	raw := binary.NativeEndian.AppendUint16(make([]byte, 0, unix.SizeofSockaddrInet4), unix.AF_INET)
+	raw = append(binary.BigEndian.AppendUint16(raw, port), 127, 0, 0, 1)
+	return raw[:unix.SizeofSockaddrInet4]
+}
+
+// put writes into the child's memory.
+func (c *call) put(at uint64, what []byte) unix.Errno {
 	memory, err := unix.Open("/proc/"+strconv.Itoa(int(c.pid))+"/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return number(err)
 	}
 	defer unix.Close(memory)
-	if c.waits() != 0 {
-		return // the memory may be somebody else's
+	if no := c.waits(); no != 0 {
+		return no // the memory may be somebody else's
 	}
-	source := make([]byte, unix.SizeofSockaddrInet4)
-	binary.NativeEndian.PutUint16(source, unix.AF_INET)
-	binary.BigEndian.PutUint16(source[2:], namePort)
-	copy(source[4:], []byte{127, 0, 0, 1})
-	_, _ = unix.Pwrite(memory, source, int64(at)) // it is a place that the child named; a bad one is its own loss
+	if n, err := unix.Pwrite(memory, what, int64(at)); err != nil || n != len(what) {
+		return unix.EFAULT
+	}
+	return 0
+}
+
+// tellName answers for the ends of the answerer's connection what a resolver expects: it talks to 127.0.0.1:53. Of
+// any other socket the kernel tells.
+func (c *call) tellName() answer {
+	s, no := c.socket()
+	if no != 0 {
+		return answer{kind: proceeds} // it knows why
+	}
+	defer s.close()
+	if !s.answerer {
+		return answer{kind: proceeds}
+	}
+	name := nameServer(proxyPort)
+	if c.name == "getpeername" {
+		name = nameServer(namePort)
+	}
+	room, no := c.bytes(c.args[2], 4)
+	if no != 0 {
+		return fails(no)
+	}
+	if no := c.put(c.args[1], name[:min(len(name), int(binary.NativeEndian.Uint32(room)))]); no != 0 {
+		return fails(no)
+	}
+	return fails(c.put(c.args[2], binary.NativeEndian.AppendUint32(nil, uint32(len(name)))))
 }
 
 // sourcePlace is where a receiving call wants the sender's address, 0 when it does not or has no room for it.

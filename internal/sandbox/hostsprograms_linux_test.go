@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hcpx/internal/sandbox"
 	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
@@ -146,7 +148,7 @@ func Test_10_2_hosts_programs(t *testing.T) {
 	}
 	redteamtest.Users(t, func(t *testing.T, place string) {
 		programs := map[string]func(*hostWorld){
-			"curl": (*hostWorld).curl, "git": (*hostWorld).git, "psql": (*hostWorld).psql, "ssh": (*hostWorld).ssh, "python": (*hostWorld).python,
+			"curl": (*hostWorld).curl, "git": (*hostWorld).git, "psql": (*hostWorld).psql, "ssh": (*hostWorld).ssh, "python": (*hostWorld).python, "node": (*hostWorld).node,
 			"go": func(w *hostWorld) { w.client("go") }, "musl": func(w *hostWorld) { w.client("musl") },
 		}
 		for _, p := range postures() {
@@ -353,6 +355,20 @@ asyncio.run(main())
 `), "host direct")
 }
 
+// node has two resolvers: that of the C library, and one of its own, which looks at who answers.
+func (w *hostWorld) node() {
+	port := w.web()
+	for _, how := range []string{"lookup", "resolve4"} {
+		w.gets(w.spec(hosts(port), tool(w.t, "node"), "-e", `
+const [dns, net] = [require("dns"), require("net")];
+dns.`+how+`("`+named+`", (err, got) => {
+	if (err) throw err;
+	const s = net.connect(`+port+`, [got].flat()[0], () => s.write("GET / HTTP/1.0\r\nHost: direct\r\n\r\n"));
+	s.pipe(process.stdout);
+});`), "host direct")
+	}
+}
+
 // goClient resolves by itself.
 const goClient = `package main
 
@@ -502,4 +518,41 @@ func Test_10_2_hosts_end_with_the_run(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("%d descriptors, %d before", fds(), before)
+}
+
+// §6.9: a connect that nobody answers waits no longer than the run.
+func Test_10_2_hosts_waiting_connect(t *testing.T) {
+	w := newHostWorld(t, t.TempDir())
+	self, err := os.Executable()
+	must(t, err)
+	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(listener)
+	must(t, unix.Bind(listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	must(t, unix.Listen(listener, 0))
+	name, err := unix.Getsockname(listener)
+	must(t, err)
+	at := fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+	for { // until the queue is full, and one more has to wait
+		c, err := net.DialTimeout("tcp", at, 300*time.Millisecond)
+		if err != nil {
+			break
+		}
+		defer c.Close()
+	}
+	before := runtime.NumGoroutine()
+	for range 3 {
+		spec := w.spec([]string{at}, sandbox.Program{Name: "leaver", Path: self}, hostsArg, "connect", at)
+		spec.Limits.Wall = 500 * time.Millisecond
+		if o := sandboxtest.Exec(t, w.sandbox, spec); !o.TimedOut || o.Duration > 20*time.Second {
+			t.Errorf("%+v", o)
+		}
+	}
+	for range 300 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }

@@ -50,7 +50,8 @@ func (p posture) verdict(r syscallRule) verdict {
 // gives for a UDP socket; nothing listens. Wherever there is TCP, fast open would connect beside connect.
 func networkVerdict(mode, name string) verdict {
 	sends := name == "sendto" || name == "sendmsg" || name == "sendmmsg"
-	local := name == "recvfrom" || name == "recvmsg" || name == "setsockopt"
+	names := name == "getsockname" || name == "getpeername"
+	local := name == "recvfrom" || name == "recvmsg" || name == "setsockopt" || names
 	switch mode {
 	case "full":
 		switch {
@@ -66,7 +67,7 @@ func networkVerdict(mode, name string) verdict {
 		switch {
 		case name == "socket":
 			return checkHostSocket
-		case name == "connect", name == "bind", name == "recvmsg":
+		case name == "connect", name == "bind", name == "recvmsg", names:
 			return notify
 		case name == "setsockopt":
 			return checkRoute

@@ -233,5 +233,7 @@ func syscallTable() []syscallRule {
 		{"recvfrom", 45, 207, byNetwork},
 		{"recvmsg", 47, 212, byNetwork},
 		{"setsockopt", 54, 208, byNetwork},
+		{"getsockname", 51, 204, byNetwork},
+		{"getpeername", 52, 205, byNetwork},
 	}
 }
