@@ -107,8 +107,7 @@ func (p *script) own(uid, gid string) {
 }
 
 // root builds the layout on a new file system of nothing, mounted on the directory at, and makes it the root of
-// the process; nothing else of the machine is left. Every source is opened without following a link and is still
-// what it was when it was looked at, and is mounted as such, whatever its name means by then.
+// the process; nothing else of the machine is left.
 func (p *script) root(l *layout, at string, abi int) {
 	p.call("mount / private", unix.SYS_MOUNT, 0, p.text("/"), 0, unix.MS_REC|unix.MS_PRIVATE, 0)
 	mounts := make([]int, len(l.ordered))
@@ -129,7 +128,7 @@ func (p *script) root(l *layout, at string, abi int) {
 		p.call("symlink "+link, unix.SYS_SYMLINKAT, p.text(target), here, p.text(link[1:]))
 	}
 	for i, s := range l.ordered {
-		p.attach(s, mounts[i])
+		p.attach(s, mounts[i], l.above(s.path) != nil)
 	}
 	// Own processes only, and of them what is theirs. A machine whose /proc is masked gives none: then there is none.
 	p.call("mkdir /proc", unix.SYS_MKDIRAT, here, p.text("proc"), 0o555)
@@ -147,29 +146,32 @@ func (p *script) root(l *layout, at string, abi int) {
 	p.call("chdir /", unix.SYS_CHDIR, p.text("/"))
 }
 
-// source opens what is to be mounted and makes a mount of it that is nowhere yet.
+// source makes a mount of what is to be mounted, which is nowhere yet. It is what its name means now, so it is held
+// to what that meant when it was looked at.
 func (p *script) source(s *spot, abi int) int {
-	how := pin(p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
-	p.call("open "+s.path, unix.SYS_OPENAT2, here, p.text(s.path), how, unix.SizeofOpenHow)
-	fd := p.save()
-	p.call("check "+s.path, unix.SYS_FSTAT, 0, uintptr(unsafe.Pointer(&p.stat))).with(0, fd).id = &s.id
 	nothing := p.text("")
-	p.call("open_tree "+s.path, unix.SYS_OPEN_TREE, 0, nothing,
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE).with(0, fd)
+	p.call("open "+s.path, unix.SYS_OPEN_TREE, here, p.text(s.path),
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
 	mount := p.save()
-	p.close(fd)
+	p.call("check "+s.path, unix.SYS_FSTAT, 0, uintptr(unsafe.Pointer(&p.stat))).with(0, mount).id = &s.id
 	attr := pin(p, &unix.MountAttr{Attr_set: s.attributes(abi)})
 	p.call("mount_setattr "+s.path, unix.SYS_MOUNT_SETATTR, 0, nothing, unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr,
 		unsafe.Sizeof(unix.MountAttr{})).with(0, mount)
 	return mount
 }
 
-// attach puts a mount in its place, beneath the new root and through no link.
-func (p *script) attach(s *spot, mount int) {
+// attach puts a mount in its place beneath the new root. Where that lies in a mounted tree, which others may write,
+// no link is followed to it.
+func (p *script) attach(s *spot, mount int, nested bool) {
+	nothing := p.text("")
+	if !nested {
+		p.call("mount "+s.path, unix.SYS_MOVE_MOUNT, 0, nothing, here, p.text(s.path[1:]), unix.MOVE_MOUNT_F_EMPTY_PATH).with(0, mount)
+		p.close(mount)
+		return
+	}
 	how := pin(p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH})
 	p.call("open the place of "+s.path, unix.SYS_OPENAT2, here, p.text(s.path[1:]), how, unix.SizeofOpenHow)
 	to := p.save()
-	nothing := p.text("")
 	p.call("mount "+s.path, unix.SYS_MOVE_MOUNT, 0, nothing, 0, nothing,
 		unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH).with(0, mount).with(2, to)
 	p.close(to)
