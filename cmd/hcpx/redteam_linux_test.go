@@ -32,7 +32,7 @@ type raid struct {
 func newRaid(t *testing.T, place string) *raid {
 	t.Helper()
 	r := &raid{t: t, home: place + "/home", store: place + "/store", program: place + "/tools/attacker"}
-	for _, dir := range []string{r.home, place + "/tools", place + "/pack", r.store} {
+	for _, dir := range []string{r.home, r.home + "/scratch", place + "/tools", place + "/pack", r.store} {
 		r.done(os.Mkdir(dir, 0o755))
 	}
 	r.scene = redteamtest.New(t, r.home)
@@ -62,7 +62,12 @@ func raided(t *testing.T, run func(r *raid)) {
 		}
 		t.Setenv(packVar, dir)
 	}
-	redteamtest.Users(t, func(t *testing.T, place string) { run(newRaid(t, place)) })
+	redteamtest.Users(t, func(t *testing.T, place string) {
+		for name, value := range redteamtest.Ambient() {
+			t.Setenv(name, value)
+		}
+		run(newRaid(t, place))
+	})
 }
 
 func (r *raid) done(err error) {
@@ -141,9 +146,7 @@ func (r *raid) result(c *exec.Cmd) protocol.Result {
 func Test_10_2_red_team_pack(t *testing.T) {
 	raided(t, func(r *raid) {
 		rows := redteamtest.Plain(r.scene.Rows())
-		text, err := json.Marshal(rows)
-		r.done(err)
-		outside := r.outside(text)
+		outside := r.outside(rows)
 		for _, row := range rows {
 			name := row.ID + " " + row.Name
 			if !slices.Contains(outside.Worked, name) && !row.Lacks(outside.Why[name]) && !r.one(row) {
@@ -151,6 +154,7 @@ func Test_10_2_red_team_pack(t *testing.T) {
 			}
 		}
 		r.scene.Reset(r.t)
+		text := r.rows(rows...)
 		got := r.exec("attack", map[string]any{"rows": string(text)})
 		var inside redteamtest.Report
 		if got.Error != nil {
@@ -165,11 +169,17 @@ func Test_10_2_red_team_pack(t *testing.T) {
 }
 
 // outside runs the pack's program without a sandbox.
-func (r *raid) outside(rows []byte) (report redteamtest.Report) {
+func (r *raid) outside(rows []redteamtest.Row) (report redteamtest.Report) {
 	r.t.Helper()
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		if row.Control != nil {
+			rows[i].Args = row.Control
+		}
+	}
 	r.scene.Reset(r.t)
 	c := exec.Command(r.program, redteamtest.Arg, "all")
-	c.Dir, c.Stdin = r.scene.Land, bytes.NewReader(rows)
+	c.Dir, c.Stdin = r.scene.Land, bytes.NewReader(r.rows(rows...))
 	c.Env = append(os.Environ(), "PATH="+r.scene.Land, "HOME="+r.scene.Outside, "TMPDIR="+r.scene.Outside)
 	out, err := c.Output()
 	r.done(err)
@@ -268,7 +278,7 @@ func (r *raid) secrets() {
 
 func (r *raid) flood() {
 	begin := time.Now()
-	got := r.exec("flood", nil)
+	got := r.exec("flood", map[string]any{})
 	r.refused(got, protocol.OutputTooLarge)
 	if time.Since(begin) > 30*time.Second {
 		r.t.Error("the flood was not cut off")

@@ -1,6 +1,8 @@
 package sandbox_test
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
@@ -40,8 +43,9 @@ func Test_10_2_red_team(t *testing.T) {
 			t.Setenv(name, value)
 		}
 		var worked []string
-		for _, p := range postures() {
-			worked = append(worked, p.attacked(t, place)...)
+		controls := map[string]bool{}
+		for _, p := range append(postures(), bandPostures()...) {
+			worked = append(worked, p.attacked(t, place, controls)...)
 		}
 		if len(worked) > 0 {
 			t.Errorf("worked: %s", strings.Join(worked, "; "))
@@ -49,8 +53,8 @@ func Test_10_2_red_team(t *testing.T) {
 	})
 }
 
-// attacked runs the table in a posture and says what worked.
-func (p posture) attacked(t *testing.T, place string) (worked []string) {
+// attacked runs the table in a posture and says what worked. A control is run once; it knows no posture.
+func (p posture) attacked(t *testing.T, place string, controls map[string]bool) (worked []string) {
 	root := filepath.Join(place, p.name)
 	must(t, os.Mkdir(root, 0o755))
 	must(t, os.Mkdir(root+"/scratch", 0o700))
@@ -58,13 +62,36 @@ func (p posture) attacked(t *testing.T, place string) (worked []string) {
 	s := redteamtest.New(t, root)
 	box := confining(t, p.options)
 	if !p.serial {
-		s.Other = another(t, box, s)
+		var end func()
+		s.Other, end = another(t, box, s)
+		defer end()
 	}
-	for _, row := range s.Rows() {
+	rows := s.Rows()
+	for _, row := range rows {
+		if _, known := controls[row.Name]; !known {
+			t.Run("control/"+row.ID+" "+row.Name, func(t *testing.T) { controls[row.Name] = proved(t, s, row) })
+		}
+	}
+	reports := map[string]redteamtest.Report{}
+	for _, mode := range []string{"none", "full", "hosts"} {
+		if mode == "hosts" && p.options.Kernel != nil && !p.options.Kernel.GetFd {
+			if err := box.Check(attackSpec(s, mode, "all")); err == nil || err.Code != protocol.SandboxUnavailable {
+				t.Errorf("%s has network hosts: %v", p.name, err)
+			}
+			continue // refused, so there is nothing to attack
+		}
+		s.Reset(t)
+		reports[mode] = together(t, box, s, mode, rows)
+	}
+	for _, row := range rows {
+		if _, ran := reports[row.Network()]; !ran {
+			continue
+		}
 		t.Run(p.name+"/"+row.ID+" "+row.Name, func(t *testing.T) {
-			void := !proved(t, s, row)
-			s.Reset(t)
-			reason, works := inside(t, box, s, row)
+			reason, works := reports[row.Network()].Said(row)
+			if row.Mark != "" {
+				reason, works = left(t, box, s, row)
+			}
 			switch {
 			case works && p.loose(row):
 			case works && !row.Promised:
@@ -72,7 +99,7 @@ func (p posture) attacked(t *testing.T, place string) (worked []string) {
 				t.Errorf("it worked: %s", reason)
 			case !works && row.Promised:
 				t.Errorf("docs/spec says that this works: %s", reason)
-			case !works && !void && !p.says(reason, row):
+			case !works && controls[row.Name] && !p.says(reason, row):
 				t.Errorf("reason %q, want %q", reason, row.Want)
 			}
 		})
@@ -80,7 +107,8 @@ func (p posture) attacked(t *testing.T, place string) (worked []string) {
 	return worked
 }
 
-// proved runs the control: the same probe, outside. A row without one is void.
+// proved runs the control: the same probe, outside. A row without one is void and fails, but for what this machine or
+// this user cannot do at all.
 func proved(t *testing.T, s *redteamtest.Scene, row redteamtest.Row) bool {
 	t.Helper()
 	s.Reset(t)
@@ -105,21 +133,36 @@ func proved(t *testing.T, s *redteamtest.Scene, row redteamtest.Row) bool {
 	return true
 }
 
-// inside runs a row in the sandbox.
-func inside(t *testing.T, box sandbox.Sandbox, s *redteamtest.Scene, row redteamtest.Row) (reason string, works bool) {
+// together runs the rows of a network mode in one run, each in a process of its own, and gives what the attacker
+// reports.
+func together(t *testing.T, box sandbox.Sandbox, s *redteamtest.Scene, mode string, rows []redteamtest.Row) (report redteamtest.Report) {
 	t.Helper()
-	o := sandboxtest.Exec(t, box, attackSpec(s, row.Mode, row.Attack, row.Args...))
-	reason, works = strings.TrimSpace(string(o.Stderr)), o.Exit == 0
-	if row.Mark != "" {
-		if o.TimedOut || o.Duration > 20*time.Second {
-			t.Errorf("the run was held up: %+v", o)
+	var some []redteamtest.Row
+	for _, row := range rows {
+		if row.Network() == mode && row.Mark == "" {
+			some = append(some, row)
 		}
-		return reason, killMarked(t, row.Mark) > 0
 	}
-	if o.Exit != 1 && o.Exit != 0 {
-		t.Errorf("exit %d %s, %s", o.Exit, o.Signal, reason)
+	spec := attackSpec(s, mode, "all")
+	var err error
+	spec.Stdin, err = json.Marshal(some)
+	must(t, err)
+	spec.Limits.Wall = 3 * time.Minute
+	o := sandboxtest.Exec(t, box, spec)
+	if err := json.Unmarshal(o.Stdout, &report); err != nil || o.Exit != 0 || report.Tried != len(some) {
+		t.Fatalf("no report: %v, %d of %d tried, exit %d %s, %s%s", err, report.Tried, len(some), o.Exit, o.Signal, o.Stdout, o.Stderr)
 	}
-	return reason, works
+	return report
+}
+
+// left runs a row that leaves a process behind.
+func left(t *testing.T, box sandbox.Sandbox, s *redteamtest.Scene, row redteamtest.Row) (reason string, works bool) {
+	t.Helper()
+	o := sandboxtest.Exec(t, box, attackSpec(s, "none", row.Attack, row.Args...))
+	if o.TimedOut || o.Duration > 20*time.Second {
+		t.Errorf("the run was held up: %+v", o)
+	}
+	return strings.TrimSpace(string(o.Stderr)), killMarked(t, row.Mark) > 0
 }
 
 // attackSpec is what a pack gets that asks for much: a readable and a writable tree, and programs.
@@ -128,10 +171,10 @@ func attackSpec(s *redteamtest.Scene, mode, attack string, args ...string) *sand
 		Program: sandbox.Program{Name: "attacker", Path: s.Self},
 		Args:    append([]string{attackArg, attack}, args...),
 		Read:    []string{s.Readable}, Write: []string{s.Land}, Dir: s.Land,
-		Network: sandbox.Network{Mode: "none"}, Limits: sandbox.Limits{Wall: time.Minute, Grace: 100 * time.Millisecond},
+		Network: sandbox.Network{Mode: mode}, Limits: sandbox.Limits{Wall: time.Minute, Grace: 100 * time.Millisecond},
 	}
-	if mode != "" {
-		spec.Network.Mode = mode
+	if mode == "hosts" {
+		spec.Network.Hosts = []string{"listed.example:443"}
 	}
 	for _, path := range s.Programs {
 		spec.Uses = append(spec.Uses, sandbox.Program{Name: filepath.Base(path), Path: path})
@@ -139,21 +182,21 @@ func attackSpec(s *redteamtest.Scene, mode, attack string, args ...string) *sand
 	return spec
 }
 
-// another begins a run of the same runtime that lasts as long as the test, and answers its process.
-func another(t *testing.T, box sandbox.Sandbox, s *redteamtest.Scene) string {
+// another begins a run of the same runtime that lasts until it is ended, and answers its process.
+func another(t *testing.T, box sandbox.Sandbox, s *redteamtest.Scene) (pid string, end func()) {
 	t.Helper()
-	mark := "other-" + s.Host
-	spec := attackSpec(s, "", "left", "plain", mark)
+	mark := "other-" + s.Host + "-" + strings.ReplaceAll(filepath.Base(s.Root), " ", "-")
+	spec := attackSpec(s, "none", "left", "plain", mark)
 	spec.Limits.Wall = time.Hour
-	ctx, done := t.Context(), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		sandboxtest.ExecContext(ctx, t, box, spec)
 	}()
-	t.Cleanup(func() { <-done }) // the test's context ends before
 	var found []string
-	await(t, "the other run begins", func() bool { found = processes(t, attackArg, "left", "plain", mark); return len(found) == 1 })
-	return strings.Split(found[0], "/")[2]
+	await(t, "the other run begins in "+s.Root, func() bool { found = processes(t, attackArg, "left", "plain", mark); return len(found) == 1 })
+	return strings.Split(found[0], "/")[2], func() { cancel(); <-done }
 }
 
 // killMarked ends the processes that have a word in their arguments, and says how many there were.

@@ -21,7 +21,7 @@ func attacks() map[string]Attack {
 	all := map[string]Attack{}
 	for _, group := range []map[string]Attack{onFiles(), onMetadata(), onNetwork(), onProcesses(), onThreads(), onKernel(),
 		onTerminals(), onDevices(), onInherited(), onSurvival(), onVictims(), onProc(), onSelf(), onForeign(), onCalls(), onSockets(), onHandles(),
-		{"victim": victim}} {
+		onPack(), {"victim": victim}} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -173,7 +173,7 @@ func onThreads() map[string]Attack {
 			})
 		},
 		"launcher-thread": func(a []string) error {
-			return anyThread(a[0], func(tid int) error { return unix.Tgkill(os.Getppid(), tid, 0) })
+			return anyThread(a[0], func(tid int) error { return unix.Tgkill(host(), tid, 0) })
 		},
 		"launcher-pidfd": func(a []string) error {
 			const thread = 0x80 // PIDFD_THREAD
@@ -208,12 +208,16 @@ func onThreads() map[string]Attack {
 // started it is in the same domain, so the domain alone does not protect it. Numbers are given out in turn
 // and begin anew after the highest.
 func anyThread(highest string, try func(tid int) error) error {
-	err := errors.New("no thread")
-	for tid := os.Getppid() + 1; tid != os.Getpid(); tid++ {
+	err, own := errors.New("no thread"), os.Getpid()
+	if os.Getenv(runtimeVar) != "" {
+		own = os.Getppid() // which is an attacker too
+	}
+	for tid := host() + 1; tid != own; tid++ {
 		if tid > pid(highest) {
 			tid = 1
 		}
 		if err = try(tid); err == nil {
+			fmt.Fprintf(os.Stderr, "thread %d of %d, below %d\n", tid, host(), own)
 			return nil
 		}
 	}

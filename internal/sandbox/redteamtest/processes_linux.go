@@ -1,6 +1,7 @@
 package redteamtest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,7 +28,13 @@ func onVictims() map[string]Attack {
 		"move-pages":   func(p int) error { return raw6(unix.SYS_MOVE_PAGES, uintptr(p), 0, 0, 0, 0, 0) },
 		"migrate":      migrate,
 		"vmwrite":      vmWrite,
-		"attach":       func(p int) error { return unix.PtraceAttach(p) },
+		"attach": func(p int) error {
+			if err := unix.PtraceAttach(p); err != nil {
+				return err
+			}
+			_, err := unix.Wait4(p, nil, unix.WALL, nil)
+			return errors.Join(err, unix.PtraceDetach(p)) // it goes on
+		},
 		"setns": func(p int) error {
 			return onPidfd(p, func(fd int) error { return unix.Setns(fd, unix.CLONE_NEWUTS) })
 		},
@@ -154,17 +161,17 @@ func onProc() map[string]Attack {
 			_, err = f.ReadAt(make([]byte, 8), at)
 			return err
 		},
-		"lines": func([]string) error { // the command line of anybody
+		"lines": func(a []string) error { // the command line of somebody else, whatever his number
 			all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 			if err != nil {
 				return err
 			}
 			for _, file := range all {
-				if text, err := os.ReadFile(file); err == nil && len(text) > 0 {
+				if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(Arg+"\x00"+a[0]+"\x00")) {
 					return nil
 				}
 			}
-			return fmt.Errorf("%d found, none readable: permission denied", len(all))
+			return fmt.Errorf("%d found, none of those readable", len(all))
 		},
 		"oom": func(a []string) error { return os.WriteFile(a[0], []byte(a[1]), 0) },
 	}

@@ -134,7 +134,15 @@ func onSockets() map[string]Attack {
 			if err != nil {
 				return err
 			}
-			return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrInet4{Port: pid(a[0]), Addr: [4]byte{127, 0, 0, 1}})
+			if err := unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrInet4{Port: pid(a[0]), Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+				return err
+			}
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if n, err := unix.Poll(poll, 2000); err != nil || n == 0 {
+				return fmt.Errorf("no answer: %w", err)
+			}
+			_, err = unix.Read(fd, make([]byte, 16))
+			return err
 		},
 		"listen": func([]string) error {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)

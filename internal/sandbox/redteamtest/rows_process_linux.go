@@ -8,7 +8,7 @@ import (
 
 func (s *Scene) socketRows() []Row {
 	var rows []Row
-	for _, mode := range []string{"", "full"} { // no unix socket in either
+	for _, mode := range []string{"", "full", "hosts"} { // no unix socket in any
 		on := func(id, name, attack string, args ...string) Row {
 			if mode != "" {
 				name += ", network " + mode
@@ -45,6 +45,14 @@ func (s *Scene) socketRows() []Row {
 		on("sockets", "any family and type", "families"),
 		Row{ID: "sockets", Name: "any other family and type, network full", Attack: "families", Args: []string{"full"}, Mode: "full", Want: denied},
 		on("sockets", "listen on the machine", "listen"),
+		Row{ID: "sockets", Name: "any other family and type, network hosts", Attack: "families", Args: []string{"hosts"}, Mode: "hosts", Want: denied},
+		Row{ID: "sockets", Name: "netlink socket, network hosts", Attack: "netlink", Mode: "hosts", Want: denied},
+		Row{ID: "sockets", Name: "listen on the machine, network hosts", Attack: "listen", Mode: "hosts", Want: denied},
+		Row{ID: "RT30", Name: "datagram to a resolver, network hosts", Attack: "datagram", Args: []string{s.UDP}, Mode: "hosts"},
+		Row{ID: "RT31", Name: "connect to a port that is not listed, network hosts", Attack: "dial", Args: []string{"127.0.0.1:" + s.TCP}, Mode: "hosts"},
+		Row{ID: "RT34", Name: "connect to another address of the machine, network hosts", Attack: "dial", Args: []string{"127.0.0.2:" + s.TCP}, Mode: "hosts"},
+		Row{ID: "RT34", Name: "connect to it by a mapped address, network hosts", Attack: "dial", Args: []string{"[::ffff:127.0.0.1]:" + s.TCP}, Mode: "hosts"},
+		Row{ID: "RT33", Name: "connect by fast open, network hosts", Attack: "fast-open", Args: []string{s.TCP}, Mode: "hosts"},
 		on("RT30", "datagram to a resolver", "datagram", s.UDP),
 		on("RT31", "connect to a port of the machine", "dial", "127.0.0.1:"+s.TCP),
 		on("RT32", "datagram socket", "udp"),
@@ -177,7 +185,7 @@ func (s *Scene) procRows() []Row {
 			continue
 		}
 		add := func(attack, what string, more ...string) {
-			row := Row{ID: "RT09", Name: what + " of " + name, Attack: attack, Args: append([]string{"/proc/" + target + "/" + what}, more...), Want: denied}
+			row := Row{ID: "RT09", Name: attack + " /proc " + what + " of " + name, Attack: attack, Args: append([]string{"/proc/" + target + "/" + what}, more...), Want: denied}
 			if target != s.Victim {
 				row.Control = append([]string{"/proc/" + s.Victim + "/" + what}, more...)
 			}
@@ -204,7 +212,7 @@ func (s *Scene) procRows() []Row {
 	return append(rows,
 		Row{ID: "RT09", Name: "descriptors of the runtime by the thread that started it", Attack: "launcher-files", Args: []string{s.Highest}},
 		Row{ID: "RT09", Name: "directories of the runtime by that thread", Attack: "launcher-links", Args: []string{s.Highest}},
-		Row{ID: "command lines", Name: "command lines of anybody", Attack: "lines", Want: denied},
+		Row{ID: "command lines", Name: "command lines of anybody", Attack: "lines", Args: []string{"victim"}},
 		own("own memory score", "oom", "/proc/self/oom_score_adj", "900"),
 		own("own memory score by its old name", "oom", "/proc/self/oom_adj", "10"),
 		own("own groups of resources", "read", "/proc/self/cgroup"),

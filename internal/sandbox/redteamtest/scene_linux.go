@@ -1,6 +1,7 @@
 package redteamtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -130,7 +131,7 @@ func (s *Scene) sockets(t testing.TB) {
 	}
 	d, err := net.ListenPacket("unixgram", s.Datagram)
 	must(t, err)
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	tcp, err := net.Listen("tcp", ":0")
 	must(t, err)
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	must(t, err)
@@ -138,6 +139,12 @@ func (s *Scene) sockets(t testing.TB) {
 	go func() {
 		for c, err := tcp.Accept(); err == nil; c, err = tcp.Accept() {
 			_ = c.Close()
+		}
+	}()
+	go func() {
+		buffer := make([]byte, 64)
+		for n, from, err := udp.ReadFrom(buffer); err == nil; n, from, err = udp.ReadFrom(buffer) {
+			_, _ = udp.WriteTo(buffer[:n], from)
 		}
 	}()
 	_, s.TCP, _ = net.SplitHostPort(tcp.Addr().String())
@@ -240,7 +247,9 @@ func (s *Scene) Control(t testing.TB, attack string, args ...string) (reason str
 	said, err := os.CreateTemp(s.Root, "said")
 	must(t, err)
 	defer os.Remove(said.Name())
-	c := exec.Command(s.Self, append([]string{Arg, attack}, args...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, s.Self, append([]string{Arg, attack}, args...)...)
 	c.Dir, c.Stderr = s.Land, said // no pipe: what an attack leaves behind must not hold the test up
 	c.Env = append(os.Environ(), "PATH="+s.Land, "HOME="+s.Outside, "TMPDIR="+s.Outside)
 	err = c.Run()

@@ -48,11 +48,11 @@ func again(t *testing.T, uid int) {
 	defer master.Close()
 	defer slave.Close()
 	must(t, os.Chown(slave.Name(), uid, gid(uid)))
-	pattern := flag.Lookup("test.run").Value.String()
-	if head, _, _ := strings.Cut(pattern, "/"); pattern == "" || strings.Trim(head, "^$") != t.Name() {
-		pattern = "^" + t.Name() + "$"
+	pattern := "^" + t.Name() + "$"
+	if _, rows, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
+		pattern += "/" + rows
 	}
-	c := exec.Command(program, "-test.v", "-test.count=1", "-test.run="+pattern)
+	c := exec.Command(program, "-test.v", "-test.count=1", "-test.timeout=4m", "-test.run="+pattern)
 	c.Env = append(os.Environ(), insideVar+"="+inner, "TMPDIR="+inner, "HOME="+inner)
 	if uid != 0 {
 		c.Env = append(c.Env, setuidVar+"="+setuid(t, place, program))
@@ -127,7 +127,7 @@ func setuid(t *testing.T, place, program string) string {
 func failures(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
-		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS") {
+		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS") && !strings.Contains(text, "void here") {
 			b.WriteString(line)
 		}
 	}
