@@ -115,7 +115,7 @@ func (p *spaced) begin(r *run, files [3]int) (pid, handle int, err error) {
 	if err == nil {
 		p.handle = handle
 		if err = p.started(); err == nil {
-			return pid, handle, nil
+			return pid, p.control, nil // the last word comes there
 		}
 		_ = unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) // it has ended, or is given up
 		_, _, again := reap(pid)
@@ -242,19 +242,27 @@ func (p *spaced) kill(sig unix.Signal) error {
 	return err
 }
 
-// finish reaps the first process, after which nothing else is alive. A last report is missing where that process
-// was killed, by the runtime for a limit or by the kernel for want of memory: then the command was too.
+// finish takes the last report, which says that nothing else is alive. What is left is the first process on its way
+// out: the kernel takes its mounts down meanwhile, for which nobody needs to wait. There is no such report where that
+// process was killed, by the runtime for a limit or by the kernel for want of memory: then the command was too.
 func (p *spaced) finish(r *run) error {
 	report, _, silent := p.hear(time.Now())
-	status, usage, err := reap(r.pid)
-	_ = unix.Close(p.control)
+	handle := p.handle
 	p.control, p.handle = -1, -1
-	switch {
-	case err != nil:
-		return err
-	case silent == nil && report.kind == reportEnded:
+	if silent == nil && report.kind == reportEnded {
 		r.outcome.Report.Killed = int(report.killed)
 		r.outcome.ended(unix.WaitStatus(report.status), report.usage, r.job.limits)
+		go func() {
+			_, _, _ = reap(r.pid)
+			_ = unix.Close(handle)
+		}()
+		return nil
+	}
+	_ = unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) // it has ended
+	status, usage, err := reap(r.pid)
+	switch err = errors.Join(err, unix.Close(handle)); {
+	case err != nil:
+		return err
 	case status.Signaled():
 		r.outcome.ended(status, usage, r.job.limits)
 	default:
