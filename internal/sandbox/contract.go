@@ -136,7 +136,7 @@ type Outcome struct {
 
 // Report says how a run was confined; it stands in the audit outcome.
 type Report struct {
-	Backend  string   `json:"backend"` // landlock | native
+	Backend  string   `json:"backend"` // landlock | namespace | native
 	ABI      int      `json:"abi,omitempty"`
 	Errata   int      `json:"errata,omitempty"`
 	Network  string   `json:"network"`
@@ -147,7 +147,7 @@ type Report struct {
 
 // Facts is what the machine can enforce.
 type Facts struct {
-	Backend string // landlock | "" when nothing can confine here
+	Backend string // landlock | namespace | "" when nothing can confine here
 	ABI     int
 	Errata  int
 	Rules   []Rule
