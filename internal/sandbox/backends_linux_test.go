@@ -88,6 +88,18 @@ func Test_10_5_spacious(t *testing.T) {
 	})
 }
 
+// §10.2: network hosts in namespaces: the listener of the filter comes out of the jail, and the runtime connects.
+func Test_10_5_spacious_hosts(t *testing.T) {
+	t.Run("namespace", func(t *testing.T) {
+		if got := confining(t, sandbox.Options{}).Facts().Backend; got != "namespace" {
+			t.Fatalf("backend %q", got)
+		}
+		t.Run("programs", Test_10_2_hosts_programs)
+		t.Run("attacks", Test_10_2_hosts_attacks)
+		t.Run("names", Test_10_2_hosts_names_are_no_way_out)
+	})
+}
+
 // §10.2: where a command changes attributes itself, none of its private directories outlives the run.
 func Test_10_2_attributes_end_with_the_run(t *testing.T) {
 	t.Run("namespace", func(t *testing.T) {
