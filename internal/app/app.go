@@ -266,6 +266,7 @@ type Caller struct {
 	Nobody                          session.Nobody // what was to name a Principal and is empty
 	Dir                             string
 	User                            func() string // asked only when nothing else names a Principal
+	Parent                          int           // the process above this one; 0 = its ancestors are not looked at (§9.3)
 }
 
 // Session makes the Session, in the one place of this face (§9.3).
@@ -273,6 +274,7 @@ func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 	in := session.Inputs{
 		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
 		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
+		Detect: a.settings.Agents == "detect", Parent: c.Parent, Proc: "/proc",
 	}
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()

@@ -62,7 +62,7 @@ func (d *deps) who() (protocol.Session, error) {
 	}
 	s, failure := a.Session(app.Caller{
 		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
-		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User,
+		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User, Parent: d.env.Parent,
 	})
 	if failure != nil {
 		return s, failure

@@ -27,6 +27,7 @@ type Env struct {
 	UserHome string                      // "" when unknown
 	User     func() string               // the operating system's name of the user
 	Now      func() time.Time
+	Parent   int // the process above; 0: none is looked at for an agent's mark (§9.3)
 
 	// Ready is closed when a signal would cancel the work; no command of a pack starts before. nil: at once.
 	Ready <-chan struct{}
@@ -50,7 +51,7 @@ func System() Env {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 		Getenv: os.Getenv, Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, UserHome: home, User: userName, Now: time.Now,
-		Self: os.Executable, Become: become,
+		Parent: os.Getppid(), Self: os.Executable, Become: become,
 	}
 }
 

@@ -22,7 +22,8 @@ type Flags struct{ Session, As, Project, Workspace string }
 // nobody acts, and not the OS user.
 type Nobody string
 
-// Inputs is all that a Session is made of. Everything comes in: nothing is read but directories.
+// Inputs is all that a Session is made of. Everything comes in: nothing is read but directories, and with Detect
+// the environments of ancestors.
 type Inputs struct {
 	Flags  Flags
 	Getenv func(string) string
@@ -30,6 +31,11 @@ type Inputs struct {
 	Closed places.Places // where no workspace is
 	User   string        // name of the OS user
 	Nobody Nobody        // "" = the rest holds
+	// Detect looks for an agent host's mark (§9.3): in this process's environment, and from Parent upwards in
+	// those of its ancestors, which Proc shows. 0 = no ancestor is looked at.
+	Detect bool
+	Parent int
+	Proc   string
 }
 
 // Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be: where only
@@ -72,8 +78,10 @@ func (in Inputs) id() (string, *protocol.Error) {
 	return id, nil
 }
 
-// principal is who acts (§9.1, §9.3): named by flag or environment, else the OS user as a person.
+// principal is who acts (§9.1, §9.3): named by flag or environment, else the OS user as a person. A process of an
+// agent is that agent.
 func (in Inputs) principal() (p protocol.Principal, how string, err *protocol.Error) {
+	host, where := in.agentHost()
 	switch env := in.Getenv("HCP_PRINCIPAL"); {
 	case in.Nobody != "":
 		how = string(in.Nobody)
@@ -83,8 +91,13 @@ func (in Inputs) principal() (p protocol.Principal, how string, err *protocol.Er
 		p, how = protocol.Principal(in.Flags.As), "the flag --as"
 	case env != "":
 		p, how = protocol.Principal(env), "HCP_PRINCIPAL"
+	case host != "":
+		return protocol.Principal("agent:" + host), where, nil
 	default:
 		p, how = Person(in.User), "the OS user"
+	}
+	if p.Valid() && host != "" {
+		return p, how, asAgent(p, how, host, where)
 	}
 	if p.Valid() {
 		return p, how, nil

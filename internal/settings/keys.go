@@ -23,7 +23,7 @@ type key struct {
 func keys() []key {
 	const mib = 1 << 20
 	agents := choice("identity.agents", func(s *Settings) *string { return &s.Agents }, "detect", "trust-flags")
-	agents.note = "detection comes later: --as and HCP_PRINCIPAL are taken at their word either way"
+	agents.note = "advice, no wall: a process of this user can hide from it"
 	return []key{
 		agents,
 		choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "ask", "envelope"),

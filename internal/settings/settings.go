@@ -23,7 +23,7 @@ import (
 
 // Settings are the values in force. They are not changed after Load.
 type Settings struct {
-	Agents       string // detect | trust-flags (§9.3); detection comes later, so that both act alike
+	Agents       string // detect | trust-flags (§9.3)
 	ConfirmAgent string // ask | envelope (§15.2)
 	Limits       Limits
 	PackFiles    int      // §2.1

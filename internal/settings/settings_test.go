@@ -25,7 +25,7 @@ func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Row{
-		{Key: "identity.agents", Value: "detect", From: "default", Note: "detection comes later: --as and HCP_PRINCIPAL are taken at their word either way"},
+		{Key: "identity.agents", Value: "detect", From: "default", Note: "advice, no wall: a process of this user can hide from it"},
 		{Key: "confirm.agent", Value: "ask", From: "default"},
 		{Key: "limits.output", Value: "8388608", From: "default"}, {Key: "limits.wall_max", Value: "1h0m0s", From: "default"}, {Key: "limits.cpu", Value: "1h0m0s", From: "default"},
 		{Key: "limits.files", Value: "1024", From: "default"}, {Key: "limits.file_size", Value: "1073741824", From: "default"},
