@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -257,10 +256,10 @@ func (s *setup) memory() error {
 	if err := cmd.Run(); err != nil {
 		return err
 	}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	kb, ok := peak(cmd.ProcessState)
 	if !ok {
 		return errors.New("this platform does not say how much memory a process used")
 	}
-	fmt.Printf("\npeak memory of a cold exec: %.1f MB (budget ≤ 25)\n", float64(usage.Maxrss)/1024)
+	fmt.Printf("\npeak memory of a cold exec: %.1f MB (budget ≤ 25)\n", float64(kb)/1024)
 	return nil
 }
