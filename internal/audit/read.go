@@ -10,7 +10,7 @@ import (
 // line that is no entry comes with a zero Entry, so that it is seen; one without its end is left out,
 // since it may still be in the making. fn's error ends the reading and is returned.
 func Read(cfg Config, from uint64, fn func(e Entry, raw []byte) error) error {
-	segs, err := segments(cfg.Dir)
+	segs, err := listed(cfg)
 	if err != nil {
 		return err
 	}
@@ -29,6 +29,15 @@ func Read(cfg Config, from uint64, fn func(e Entry, raw []byte) error) error {
 	return nil
 }
 
+// listed are the segments, where an audit that must have some is not gone.
+func listed(cfg Config) ([]segment, error) {
+	segs, err := segments(cfg.Dir)
+	if err == nil && len(segs) == 0 && cfg.lost() {
+		err = ErrLost
+	}
+	return segs, err
+}
+
 func decodeEntry(l line) (Entry, bool) {
 	var e Entry
 	if l.torn || json.Unmarshal(l.raw, &e) != nil {
@@ -39,10 +48,7 @@ func decodeEntry(l line) (Entry, bool) {
 
 // Tail gives the last n entries, oldest first. It reads only the segments that hold them.
 func Tail(cfg Config, n int) ([]Entry, error) {
-	segs, err := segments(cfg.Dir)
-	if err == nil && len(segs) == 0 && cfg.lost() {
-		err = ErrLost
-	}
+	segs, err := listed(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +80,7 @@ func Tail(cfg Config, n int) ([]Entry, error) {
 
 // Find gives the entries of a run: its own and those of the runs that it started.
 func Find(cfg Config, id string) ([]Entry, error) {
-	segs, err := segments(cfg.Dir)
-	if err == nil && len(segs) == 0 && cfg.lost() {
-		err = ErrLost
-	}
+	segs, err := listed(cfg)
 	if err != nil || id == "" {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func TestJSONFields(t *testing.T) {
 		{"grant", 0, "grant agent:claude-code verb.exec.write --pack mirror"}, {"revoke", 0, "revoke agent:claude-code"},
 		{"grants", 0, "grants"}, {"grants --explain", 0, "grants --explain agent:claude-code mirror set"},
 		{"allow", 0, "allow sh"}, {"config show", 0, "config show"},
-		{"audit tail", 0, "audit tail"}, {"audit verify", 0, "audit verify"}, {"audit head", 0, "audit head"},
+		{"audit tail", 0, "audit tail"}, {"audit verify", 0, "audit verify"}, {"audit head", 0, "audit head"}, {"audit export", 0, "audit export --output @export"},
 		{"skill", 0, "skill mirror"}, {"setup status", 0, "setup status"}, {"setup update", 0, "setup update"}, {"setup apply", 0, "setup apply"},
 		{"disconnect", 0, "disconnect mirror"}, {"deactivate", 0, "deactivate mirror"}, {"uninstall", 0, "uninstall mirror"},
 		{"add", 0, "add echo --yes"}, {"add (no consent)", 3, "add ledger"}, {"repair", 0, "repair"},

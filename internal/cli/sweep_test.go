@@ -18,7 +18,7 @@ import (
 func swept() []sweep {
 	return []sweep{
 		{"exec", "mirror show"}, {"availability", "mirror"}, {"lint", "@mirror"}, {"list", ""}, {"whoami", ""}, {"grants", ""}, {"status", ""},
-		{"doctor", ""}, {"audit head", ""}, {"audit show", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"audit tail", ""}, {"audit verify", ""}, {"config show", ""},
+		{"doctor", ""}, {"audit head", ""}, {"audit show", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"audit tail", ""}, {"audit verify", ""}, {"audit export", ""}, {"config show", ""},
 		{"demo", ""}, {"conformance", ""}, {"version", ""}, {"completion", "fish"}, {"man", ""}, {"skill", "mirror"}, {"setup status", ""},
 		{"setup apply", ""}, {"setup update", ""}, {"repair", ""}, {"allow", "sh"}, {"grant", "agent:x verb.exec.read"}, {"revoke", "agent:x"},
 		{"connect", "mirror"}, {"disconnect", "mirror"}, {"add", "echo --yes"}, {"install", "@mirror"}, {"activate", "mirror"},
