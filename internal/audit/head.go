@@ -165,9 +165,19 @@ func ReadHead(cfg Config) (Head, error) {
 }
 
 // Look is the quick look of `hcpx doctor` and `hcpx status`: the head is the key's, its segment is as long as
-// it says, and all of it can be written. An audit to which nothing was written is well. It reads no entry and
-// writes nothing.
+// it says, and all of it can be written; the log where heads are anchored takes connections. An audit to which nothing
+// was written is well. It reads no entry and writes nothing.
 func Look(cfg Config) error {
+	a, err := anchorOf(cfg)
+	if err == nil && a != nil {
+		if err = a.reach(); err != nil {
+			err = a.failed(err)
+		}
+		a.close()
+	}
+	if err != nil {
+		return err
+	}
 	paths := []string{cfg.Dir}
 	h, err := ReadHead(cfg)
 	switch {

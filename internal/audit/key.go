@@ -20,6 +20,9 @@ const keyPrefix = "hcpx-audit-ed25519 "
 // ErrNoKey: there is no key file, so no head can be checked.
 var ErrNoKey = errors.New("the audit key does not exist")
 
+// keyless says that the key is not there, or not for this user to read.
+func keyless(err error) bool { return errors.Is(err, ErrNoKey) || errors.Is(err, fs.ErrPermission) }
+
 // key is the key file as read. Ed25519 builds large tables at its first use in a process, so private is
 // made when something is signed, and not before. A key is for one goroutine at a time.
 type key struct {

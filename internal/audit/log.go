@@ -24,6 +24,9 @@ type Config struct {
 	SegmentBytes int64            // a segment that would grow past this is followed by the next; 0 = 8 MiB
 	// Used says whether what the audit tells of was changed before, which it then has an entry of; nil says no.
 	Used func() bool
+	// Anchor is where each head is sent as well: AnchorNone (also ""), AnchorJournald or AnchorSyslog. Socket is where
+	// that log listens; "" = the usual place.
+	Anchor, Socket string
 }
 
 // lost says that an audit was here and is gone: no entry, where there must be one. An entry comes before its
@@ -33,14 +36,16 @@ func (c Config) lost() bool { return c.Used != nil && c.Used() && unwritten(c.Di
 // FileLog is the Log on disk. It opens and creates nothing before the first Append, and may be used by
 // several goroutines; other processes may append to the same files.
 type FileLog struct {
-	cfg   Config
-	mu    sync.Mutex
-	key   *key
-	head  opened // audit/head, whose lock is the lock of the audit
-	seg   opened // the segment written last
-	segNo int
-	known []byte // the head's bytes as last checked or written by this process
-	last  sealed // what they say
+	cfg    Config
+	mu     sync.Mutex
+	key    *key
+	head   opened // audit/head, whose lock is the lock of the audit
+	seg    opened // the segment written last
+	segNo  int
+	known  []byte  // the head's bytes as last checked or written by this process
+	last   sealed  // what they say
+	text   []byte  // the head's bytes as they are on disk, whatever they say
+	anchor *anchor // nil: the heads are not anchored
 }
 
 // opened is an open file and which file that was.
@@ -75,6 +80,9 @@ func Open(cfg Config) *FileLog {
 func (l *FileLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.anchor != nil {
+		l.anchor.close()
+	}
 	return errors.Join(l.closeHead(), l.closeSegment())
 }
 
@@ -142,6 +150,11 @@ func (l *FileLog) open(path string) (err error) {
 			return err
 		}
 	}
+	if l.anchor == nil {
+		if l.anchor, err = anchorOf(l.cfg); err != nil {
+			return err
+		}
+	}
 	l.head, err = open(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeDir(l.cfg.Dir); err != nil {
@@ -165,6 +178,7 @@ func (l *FileLog) end() (position, error) {
 	if err != nil {
 		return position{}, err
 	}
+	l.text = text
 	if !bytes.Equal(text, l.known) || len(text) == 0 {
 		l.known = nil
 		l.last, err = l.check(text)
@@ -272,8 +286,8 @@ func (l *FileLog) put(text []byte, durable, fresh bool) error {
 }
 
 // move writes the head in place: one short write that replaces all of it. One that is synced is signed;
-// the others carry the last signature on. If it fails, the head before it is put back, since its entry is
-// taken back too.
+// the others carry the last signature on. If it fails, or cannot be anchored where it must be, the head
+// before it is put back, since its entry is taken back too.
 func (l *FileLog) move(h Head, durable bool) (err error) {
 	next := sealed{now: h, signed: l.last.signed}
 	if durable {
@@ -285,18 +299,29 @@ func (l *FileLog) move(h Head, durable bool) (err error) {
 	if err != nil {
 		return err
 	}
-	before := l.known
 	l.known = nil
 	_, err = l.head.WriteAt(text, 0)
 	if err == nil && durable {
 		err = l.head.Sync()
 	}
-	if err != nil {
-		_, undo := l.head.WriteAt(before, 0)
-		return errors.Join(err, undo)
+	if err == nil && l.anchor != nil && h.Seq > 0 {
+		err = l.anchor.hold(h, l.key, l.cfg.Now())
 	}
-	l.known, l.last = text, next
+	if err != nil {
+		return errors.Join(err, l.putBack(durable))
+	}
+	l.known, l.text, l.last = text, text, next
 	return nil
+}
+
+// putBack makes the head again what it was.
+func (l *FileLog) putBack(durable bool) error {
+	_, err := l.head.WriteAt(l.text, 0)
+	err = errors.Join(err, l.head.Truncate(int64(len(l.text))))
+	if durable {
+		err = errors.Join(err, l.head.Sync())
+	}
+	return err
 }
 
 // use opens the segment for appending.

@@ -64,8 +64,10 @@ type line struct {
 	torn        bool
 }
 
+func (l line) sum() [sha256.Size]byte { return sha256.Sum256(l.raw) }
+
 func (l line) hash() string {
-	sum := sha256.Sum256(l.raw)
+	sum := l.sum()
 	return hex.EncodeToString(sum[:])
 }
 

@@ -25,11 +25,13 @@ type Report struct {
 	Notes       []Problem `json:"notes"`
 	Interrupted []string  `json:"interrupted"`
 	Head        Head      `json:"head"`
+	// Anchors is there when the chain was held against heads that were kept outside.
+	Anchors *AnchorReport `json:"anchors,omitempty"`
 }
 
 // Problem is one thing that does not fit, with its place. Kind is malformed, changed, forged, removed,
-// reordered, tail-cut, segment-missing, audit-missing, head-missing, head-forged, key-missing, break, torn, unsigned,
-// adopted or outcome.
+// reordered, tail-cut, segment-missing, audit-missing, head-missing, head-forged, key-missing, break, anchor,
+// anchor-forged, anchor-malformed, anchor-none, or, of a note, torn, unsigned, adopted, outcome or anchor-behind.
 type Problem struct {
 	Kind    string `json:"kind"`
 	Seq     uint64 `json:"seq,omitempty"`
@@ -59,9 +61,15 @@ func parseBrief(raw []byte) (brief, bool) {
 // the segments, the end and what was signed last (§15.4). Without the key it checks the chain alone, and
 // that is a Problem. It writes nothing; appends go on meanwhile, since it looks only at what was there when
 // it began. An error means that the files could not be read.
-func Verify(cfg Config) (Report, error) {
-	v := verifier{prev: zeroHash, open: map[string]uint64{}}
+func Verify(cfg Config) (Report, error) { return newVerifier().verify(cfg) }
+
+func newVerifier() *verifier {
+	v := &verifier{prev: zeroHash, open: map[string]uint64{}}
 	v.Problems, v.Notes, v.Interrupted = []Problem{}, []Problem{}, []string{}
+	return v
+}
+
+func (v *verifier) verify(cfg Config) (Report, error) {
 	segs, err := v.snapshot(cfg)
 	if err != nil {
 		return Report{}, err
@@ -84,25 +92,27 @@ func Verify(cfg Config) (Report, error) {
 			return Report{}, err
 		}
 	}
+	v.anchored()
 	v.finish(expect)
 	return v.Report, nil
 }
 
 type verifier struct {
 	Report
-	key    *key // nil: not at hand
-	prev   string
-	seq    uint64
-	signed bool // Head is valid
-	atHead bool // the entry that it names was seen
-	mark   Head // the last end that was synced, and signed then
-	atMark bool
-	beyond uint64 // entries after the head that continue the chain
-	apart  bool   // one after the head did not: no more are taken in
-	lost   bool   // the link to the line before is known to be broken, and reported
-	forged bool   // the line is not the key's, and that is reported
-	torn   *line
-	open   map[string]uint64 // run → seq of its intent
+	key     *key // nil: not at hand
+	prev    string
+	seq     uint64
+	signed  bool // Head is valid
+	atHead  bool // the entry that it names was seen
+	mark    Head // the last end that was synced, and signed then
+	atMark  bool
+	beyond  uint64 // entries after the head that continue the chain
+	apart   bool   // one after the head did not: no more are taken in
+	lost    bool   // the link to the line before is known to be broken, and reported
+	forged  bool   // the line is not the key's, and that is reported
+	torn    *line
+	open    map[string]uint64 // run → seq of its intent
+	anchors *Anchors          // nil: none were given
 }
 
 // snapshot takes the head and the lengths of all segments at one moment, under the lock.
@@ -201,6 +211,9 @@ func (v *verifier) take(l line) error {
 	linked := v.link(l, b)
 	v.forged = v.key != nil && !v.key.wrote(l.raw)
 	v.prev, v.seq = hash, b.Seq
+	if v.anchors != nil {
+		v.anchors.meet(b.Seq, l)
+	}
 	v.end(l, b, linked)
 	if !v.forged {
 		v.run(l, b)

@@ -20,7 +20,7 @@ func newAuditCmd(d *deps) *cobra.Command {
 	},
 		newAuditTailCmd(d, runAuditTail),
 		newAuditShowCmd(d, runAuditShow),
-		plainCmd(d, text{use: "verify", short: "Check the whole chain against its signed head", example: "hcpx audit verify"}, runAuditVerify),
+		newAuditVerifyCmd(d, runAuditVerify),
 		newAuditExportCmd(d, runAuditExport),
 		plainCmd(d, text{use: "head", short: "Print the signed head, to be kept elsewhere as an anchor", example: "hcpx audit head --json"}, runAuditHead),
 	)
@@ -37,6 +37,21 @@ func newAuditTailCmd(d *deps, run runner[tailOptions]) *cobra.Command {
 		return run(c.Context(), d, o)
 	})
 	c.Flags().IntVar(&o.Lines, "lines", 20, "how `MANY` entries")
+	return c
+}
+
+// verifyOptions name a text with heads that were kept outside; "" = none.
+type verifyOptions struct{ Head string }
+
+func newAuditVerifyCmd(d *deps, run runner[verifyOptions]) *cobra.Command {
+	var o verifyOptions
+	c := command(text{
+		use: "verify [--head FILE]", short: "Check the whole chain against its signed head, and against heads kept outside",
+		long: "--head reads heads out of any text: the lines of journald or syslog (audit.anchor), or of hcpx audit head --json.\n" +
+			"Each must name an entry that is in the audit as it was then; nobody who owns the files alone can make that so again.",
+		example: "hcpx audit verify\nhcpx audit verify --head anchors.json\njournalctl -o cat -t hcpx-audit | hcpx audit verify --head -",
+	}, none(), func(c *cobra.Command, _ []string) error { return run(c.Context(), d, o) })
+	c.Flags().StringVar(&o.Head, "head", "", "the `FILE` with heads that were kept; - for stdin")
 	return c
 }
 

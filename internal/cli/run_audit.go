@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"hcpx/internal/audit"
 	"hcpx/internal/protocol"
@@ -131,12 +133,16 @@ func kindStyle(e audit.Entry) style {
 }
 
 // runAuditVerify checks the whole chain; what does not fit is audit_broken (§15.4).
-func runAuditVerify(_ context.Context, d *deps, _ healthOptions) error {
+func runAuditVerify(_ context.Context, d *deps, o verifyOptions) error {
 	cfg, err := d.auditConfig()
 	if err != nil {
 		return err
 	}
-	report, err := audit.Verify(cfg)
+	anchors, err := d.anchors(cfg, o.Head)
+	if err != nil {
+		return err
+	}
+	report, err := audit.VerifyAnchored(cfg, anchors)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -151,8 +157,36 @@ func runAuditVerify(_ context.Context, d *deps, _ healthOptions) error {
 		}
 		showReport(p, report)
 		p.styled(good, "%d entries in %d segments verify against the signed head", report.Head.Seq, report.Segments)
+		if a := report.Anchors; a != nil {
+			p.styled(good, "%d heads that were kept fit, the newest at entry %d", a.Heads, a.Newest)
+			return
+		}
 		p.next("hcpx audit head --json")
 	})
+}
+
+// anchors reads the heads that were kept; nil when none are asked for.
+func (d *deps) anchors(cfg audit.Config, path string) (*audit.Anchors, error) {
+	if path == "" {
+		return nil, nil
+	}
+	from := d.env.In
+	if path != "-" {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(d.env.Dir, path)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, usage("audit verify", "the heads that were kept cannot be read: %s", protocol.Clause(err.Error()))
+		}
+		defer f.Close()
+		from = f
+	}
+	anchors, err := audit.ReadAnchors(cfg, from)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return anchors, nil
 }
 
 // showReport shows what was found: what does not fit, the traces of crashes, and the runs that were cut off.
