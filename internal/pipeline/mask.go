@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -59,6 +60,9 @@ func (m *maskedBox) Run(ctx context.Context) (*sandbox.Outcome, *protocol.Error)
 		for _, form := range m.forms {
 			out.Stdout = bytes.ReplaceAll(out.Stdout, form, []byte(protocol.Redacted))
 			out.Stderr = bytes.ReplaceAll(out.Stderr, form, []byte(protocol.Redacted))
+			for i, line := range out.Denied { // the command chose the names in it
+				out.Denied[i] = strings.ReplaceAll(line, string(form), protocol.Redacted)
+			}
 		}
 		if out.Overflow { // cut at its end
 			out.Stdout = out.Stdout[:len(out.Stdout)-m.torn(func(form []byte, n int) bool { return bytes.HasSuffix(out.Stdout, form[:n]) })]

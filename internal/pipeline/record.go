@@ -62,22 +62,43 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 	if err != nil {
 		e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
 	}
-	if len(r.changes) > 0 {
-		e.Detail = marshal(map[string]any{"protected": r.changes[:min(len(r.changes), shownChanges)], "total": len(r.changes)})
+	if out != nil && out.Outcome != nil {
+		e.Exit = &out.Outcome.Exit
+		e.Sandbox = marshal(out.Outcome.Report)
 	}
-	if out != nil {
-		if o := out.Outcome; o != nil {
-			e.Exit = &o.Exit
-			e.Sandbox = marshal(o.Report)
-		}
-		if len(out.Steps) > 0 || out.Replaced > 0 {
-			e.Detail = marshal(map[string]any{"steps": out.Steps, "replaced": out.Replaced})
-		}
-	}
+	e.Detail = r.detail(out)
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
 		return r.unrecorded(fault, "run", 10).With("ran", true)
 	}
 	return nil
+}
+
+// detail is what else is known of a run: all of it, however much that is.
+func (r *run) detail(out *adapter.Output) json.RawMessage {
+	known := map[string]any{}
+	if len(r.changes) > 0 {
+		known["protected"], known["total"] = r.changes[:min(len(r.changes), shownChanges)], len(r.changes)
+	}
+	if out != nil {
+		if len(out.Steps) > 0 {
+			known["steps"] = out.Steps
+		}
+		if out.Replaced > 0 {
+			known["replaced"] = out.Replaced
+		}
+		if o := out.Outcome; o != nil {
+			if o.Limit != "" {
+				known["limit"] = o.Limit
+			}
+			if len(o.Denied) > 0 {
+				known["denied"] = o.Denied
+			}
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return marshal(known)
 }
 
 // durable: writes are on disk before they run, reads in batches.
