@@ -49,7 +49,7 @@ func newAuditVerifyCmd(d *deps, run runner[verifyOptions]) *cobra.Command {
 		use: "verify [--head FILE]", short: "Check the whole chain against its signed head, and against heads kept outside",
 		long: "--head reads heads out of any text: the lines of journald or syslog (audit.anchor), or of hcpx audit head --json.\n" +
 			"Each must name an entry that is in the audit as it was then; nobody who owns the files alone can make that so again.",
-		example: "hcpx audit verify\nhcpx audit verify --head anchors.json\njournalctl -o cat -t hcpx-audit | hcpx audit verify --head -",
+		example: "hcpx audit verify\nhcpx audit verify --head anchors.json\nhcpx audit verify --head /var/log/auth.log",
 	}, none(), func(c *cobra.Command, _ []string) error { return run(c.Context(), d, o) })
 	c.Flags().StringVar(&o.Head, "head", "", "the `FILE` with heads that were kept; - for stdin")
 	return c
