@@ -143,12 +143,16 @@ func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *
 func (g *Gate) reads(st *store.State, w *World, v *Verb, need *adapter.Need) {
 	for _, declared := range need.Reads {
 		allowed := slices.ContainsFunc(st.Reads, func(r protocol.AllowedRead) bool { return r.Pack == v.ID && r.Path == declared })
+		if !allowed { // nothing else is asked of what is not: that looks at every closed place
+			w.Withheld = append(w.Withheld, declared)
+			continue
+		}
 		real, closed := g.Places.OpenRead(declared)
 		link := sandbox.Link{Target: real}
 		if rel, home := strings.CutPrefix(declared, "~/"); home {
 			link.HomeRel = rel
 		}
-		if _, err := os.Lstat(real); !allowed || closed != "" || err != nil {
+		if _, err := os.Lstat(real); closed != "" || err != nil {
 			w.Withheld = append(w.Withheld, declared)
 			continue
 		}

@@ -11,9 +11,6 @@ import (
 // system, so that its text is tested everywhere; seatbelt_darwin.go starts the command. Nobody has run it on a Mac
 // yet: the canary is what decides there.
 
-// seatbeltProgram confines and then becomes the command. It is never looked up.
-const seatbeltProgram = "/usr/bin/sandbox-exec"
-
 // seatbeltBase is what every command may have on macOS: the shared cache of libraries, libraries and shared data,
 // certificates, time zones, four devices.
 func seatbeltBase() []Access {

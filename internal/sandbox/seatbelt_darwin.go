@@ -10,6 +10,9 @@ import (
 	"hcpx/internal/protocol"
 )
 
+// seatbeltProgram confines and then becomes the command. It is never looked up.
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
 // probe asks for the program that confines (§10.5): no version is asked, for the canary tells whether it does.
 func probe() Kernel {
 	k := Kernel{System: runtime.GOOS + "/" + runtime.GOARCH}
