@@ -265,20 +265,29 @@ func everything() []status {
 }
 
 // look reads /proc/PID/stat. After the name, which may hold anything but ends with the last ")", come state,
-// parent, group, session, and as the twentieth field the time of its start.
+// parent, group, session, as the 18th field the number of threads, and as the twentieth the time of its start.
+// The state is that of the first thread: a process whose first thread has ended lives as long as another does. The
+// kernel counts no threads of one that it is just removing, or whose number another thread takes for an exec: it is
+// looked at again, and lives in doubt.
 func look(pid int) (status, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return status{}, false
+	for again := 2; ; again-- {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return status{}, false
+		}
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) < 20 {
+			return status{}, false
+		}
+		threads := string(fields[17])
+		if threads == "0" && again > 0 {
+			continue
+		}
+		p := status{process: process{pid: pid}, zombie: threads == "1" && (fields[0][0] == 'Z' || fields[0][0] == 'X')}
+		p.parent, _ = strconv.Atoi(string(fields[1]))
+		p.group, _ = strconv.Atoi(string(fields[2]))
+		p.session, _ = strconv.Atoi(string(fields[3]))
+		p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
+		return p, true
 	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 20 {
-		return status{}, false
-	}
-	p := status{process: process{pid: pid}, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
-	p.parent, _ = strconv.Atoi(string(fields[1]))
-	p.group, _ = strconv.Atoi(string(fields[2]))
-	p.session, _ = strconv.Atoi(string(fields[3]))
-	p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
-	return p, true
 }
