@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"encoding/base64"
 	"fmt"
@@ -32,18 +33,18 @@ type anchor struct {
 }
 
 func anchorOf(cfg Config) (*anchor, error) {
-	a := &anchor{kind: cfg.Anchor, path: cfg.Socket}
-	usual, ok := map[string]string{AnchorJournald: journaldSocket, AnchorSyslog: syslogSocket}[cfg.Anchor]
-	switch {
-	case cfg.Anchor == "" || cfg.Anchor == AnchorNone:
+	usual := ""
+	switch cfg.Anchor {
+	case "", AnchorNone:
 		return nil, nil
-	case !ok:
+	case AnchorJournald:
+		usual = journaldSocket
+	case AnchorSyslog:
+		usual = syslogSocket
+	default:
 		return nil, fmt.Errorf("there is no anchor %q", cfg.Anchor)
-	case a.path == "":
-		a.path = usual
 	}
-	a.dir = realDir(cfg.Dir)
-	return a, nil
+	return &anchor{kind: cfg.Anchor, path: cmp.Or(cfg.Socket, usual), dir: realDir(cfg.Dir)}, nil
 }
 
 // realDir is a directory without links; what is not there yet, or any more, keeps its name.
