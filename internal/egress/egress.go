@@ -18,6 +18,13 @@ import (
 	"strings"
 )
 
+// The ports of a command's loopback that belong to the runtime: its answers for names, and its proxy. Nothing of the
+// machine is reached there, so no entry may mean them.
+const (
+	NamePort  = 53
+	ProxyPort = 61080
+)
+
 // Localhost is the one name that stands for literal addresses: those of the loopback.
 const Localhost = "localhost"
 
@@ -37,8 +44,26 @@ func (h Host) String() string {
 }
 
 // ParseHost reads name:port, address:port or [address]:port. There are no wildcards, no zones and no short forms of
-// an address; upper case and one dot at the end of a name mean nothing.
+// an address; upper case and one dot at the end of a name mean nothing. What no command could reach is no entry.
 func ParseHost(s string) (Host, error) {
+	h, err := parseHost(s)
+	if err != nil {
+		return Host{}, err
+	}
+	own := h.Name == Localhost || h.Addr.IsLoopback()
+	switch {
+	case own && (h.Port == NamePort || h.Port == ProxyPort):
+		return Host{}, fmt.Errorf("port %d of the loopback is the runtime's own in a run", h.Port)
+	case h.Addr.Is6() && h.Addr.IsLinkLocalUnicast():
+		return Host{}, errors.New("a link-local IPv6 address needs a zone, and an entry has none")
+	}
+	return h, nil
+}
+
+func parseHost(s string) (Host, error) {
+	if strings.Contains(s, "://") {
+		return Host{}, errors.New("it is host and port alone, without a scheme")
+	}
 	at := strings.LastIndexByte(s, ':')
 	if at < 0 {
 		return Host{}, errors.New("it has no port")
@@ -59,9 +84,24 @@ func ParseHost(s string) (Host, error) {
 	case endsInNumber(name):
 		return literal(name, port)
 	case !validName(name):
-		return Host{}, errors.New("it holds no name")
+		return Host{}, whyNoName(name)
 	}
 	return Host{Name: name, Port: port}, nil
+}
+
+// whyNoName says what is wrong with a name, as far as it can be told.
+func whyNoName(name string) error {
+	switch {
+	case strings.ContainsFunc(name, func(c rune) bool { return c > 0x7f }):
+		return errors.New("an international name stands in its ASCII form, xn--…")
+	case strings.Contains(name, "*"):
+		return errors.New("there are no wildcards: each name is an entry")
+	case strings.ContainsAny(name, "/@"):
+		return errors.New("it is host and port alone, without user or path")
+	case strings.Contains(name, ":"):
+		return errors.New("an IPv6 address stands in brackets, as [2001:4860:4860::8888]:443")
+	}
+	return errors.New("it holds no name")
 }
 
 func parsePort(s string) (uint16, error) {
@@ -79,7 +119,7 @@ func literal(s string, port uint16) (Host, error) {
 	}
 	addr = addr.Unmap()
 	if c := classOf(addr); c == unspecified || c == multicast {
-		return Host{}, fmt.Errorf("a %s is no host", c)
+		return Host{}, fmt.Errorf("an address that is %s is no host", strings.TrimSuffix(string(c), " address"))
 	}
 	return Host{Addr: addr, Port: port}, nil
 }
@@ -148,16 +188,6 @@ func Parse(entries []string) (*List, error) {
 // loopbacks are what localhost means, whatever a resolver would say.
 func loopbacks() []netip.Addr {
 	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
-}
-
-// Loopback says whether a loopback address with the port is listed.
-func (l *List) Loopback(port uint16) bool {
-	for to := range l.literals {
-		if to.Port() == port && to.Addr().IsLoopback() {
-			return true
-		}
-	}
-	return false
 }
 
 // usable says whether a name that has the port may lead to the address: public, or listed literally.

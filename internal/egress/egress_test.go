@@ -65,6 +65,35 @@ func Test_10_2_entries(t *testing.T) {
 	}
 }
 
+// §10.2: an entry that no command could reach, or that is written another way, is refused with what to do about it.
+func Test_10_2_entries_say_why(t *testing.T) {
+	for entry, want := range map[string]string{
+		"127.0.0.1:53":            "port 53 of the loopback is the runtime's own",
+		"127.0.0.53:53":           "port 53 of the loopback",
+		"[::1]:61080":             "port 61080 of the loopback",
+		"[::ffff:127.0.0.1]:53":   "port 53 of the loopback",
+		"LOCALHOST.:61080":        "port 61080 of the loopback",
+		"[fe80::1]:80":            "needs a zone",
+		"münchen.de:443":          "xn--",
+		"http://x:443":            "without a scheme",
+		"https://x.example/":      "without a scheme",
+		"x.example/path:443":      "without user or path",
+		"*.example.org:443":       "no wildcards",
+		"2001:4860:4860::8888:53": "brackets",
+		"0.0.0.0:80":              "an address that is unspecified is no host",
+		"[ff02::1]:80":            "an address that is multicast is no host",
+	} {
+		if h, err := ParseHost(entry); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want %q", entry, h, err, want)
+		}
+	}
+	for _, entry := range []string{"8.8.8.8:53", "a.example:53", "10.0.0.1:61080", "127.0.0.1:54", "169.254.1.1:80"} {
+		if _, err := ParseHost(entry); err != nil {
+			t.Errorf("%q: %v", entry, err)
+		}
+	}
+}
+
 // §10.2: what kind an address is; only a public one may stand behind a name.
 func Test_10_2_classes(t *testing.T) {
 	for addr, want := range map[string]class{

@@ -28,12 +28,12 @@ func Proxy(r *Run, c net.Conn) {
 	req, err := readRequest(in)
 	late.Stop()
 	if err != nil {
-		answer(c, "400 Bad Request", "This proxy takes CONNECT and plain http requests.")
+		answer(c, "400 Bad Request")
 		return
 	}
-	up, status, why := r.open(req.host, req.port)
+	up, status := r.open(req.host, req.port)
 	if up == nil {
-		answer(c, status, why)
+		answer(c, status)
 		return
 	}
 	defer r.done(up)
@@ -60,7 +60,7 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 	if err != nil {
 		return
 	}
-	up, status, _ := r.open(host, port)
+	up, status := r.open(host, port)
 	if up == nil {
 		code := byte(socksFailed)
 		if strings.HasPrefix(status, "403") {
@@ -76,18 +76,22 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 	pump(c, in, up, true)
 }
 
-// open connects to the first checked address of a host that answers; nil comes with what a client is told.
-func (r *Run) open(host string, port uint16) (net.Conn, string, string) {
-	to := r.targets(host, port)
-	if len(to) == 0 {
-		return nil, "403 Forbidden", "The network of this command does not include that host and port."
+// open connects to the first checked address of a host that answers; nil comes with what a client is told, and the
+// report knows why.
+func (r *Run) open(host string, port uint16) (net.Conn, string) {
+	to, refused := r.targets(host, port)
+	if refused {
+		return nil, "403 Forbidden"
 	}
 	for _, addr := range to {
 		if up := r.dialOne(addr); up != nil {
-			return up, "", ""
+			return up, ""
 		}
 	}
-	return nil, "502 Bad Gateway", "The host does not answer."
+	if len(to) > 0 && r.life.Err() == nil {
+		r.deny("connect " + printable(net.JoinHostPort(foldName(host), strconv.Itoa(int(port)))) + ": no answer")
+	}
+	return nil, "502 Bad Gateway"
 }
 
 func (r *Run) dialOne(to netip.AddrPort) net.Conn {
@@ -106,10 +110,11 @@ func (r *Run) done(c net.Conn) {
 	r.work.Done()
 }
 
-// answer is a refusal or failure in http.
-func answer(c net.Conn, status, why string) {
-	_, _ = io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Type: text/plain\r\nContent-Length: "+strconv.Itoa(len(why)+1)+
-		"\r\nConnection: close\r\n\r\n"+why+"\n") // the client may be gone
+// answer is a refusal or failure in http. It must not pass for a page: many clients, curl among them, take the body of
+// any status for a success. So a body is announced that does not come, which is a failure for every client, and those
+// that look at the status know at once that it makes no sense to try again.
+func answer(c net.Conn, status string) {
+	_, _ = io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 1\r\nConnection: close\r\n\r\n") // the client may be gone
 }
 
 // pump carries bytes both ways until the server has ended. The end of one direction is passed on, where the other side

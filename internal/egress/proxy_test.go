@@ -41,8 +41,8 @@ func newWorld(t *testing.T) *world {
 	}))
 	t.Cleanup(w.server.Close)
 	_, w.port, _ = net.SplitHostPort(w.server.Listener.Addr().String())
-	z := &zone{names: map[string][]string{"web.example.test": {"127.0.0.1"}, "inner.example.test": {"127.0.0.1"}, "dead.example.test": {"127.0.0.1"}}}
-	w.run = newRun(t, z, &w.denied, "web.example.test:"+w.port, "127.0.0.1:"+w.port, "inner.example.test:1", "dead.example.test:9", "127.0.0.1:9")
+	z := &zone{names: map[string][]string{"web.example.test": {"127.0.0.1"}, "inner.example.test": {"127.0.0.1"}, "dead.example.test": {"127.0.0.1"}, "mute.example.test": {"fails"}}}
+	w.run = newRun(t, z, &w.denied, "web.example.test:"+w.port, "127.0.0.1:"+w.port, "inner.example.test:1", "dead.example.test:9", "127.0.0.1:9", "gone.example.test:80", "mute.example.test:80", "web.example.test:2")
 	return w
 }
 
@@ -156,11 +156,15 @@ func Test_10_2_proxy_refuses(t *testing.T) {
 		"GET http://" + name + "/ HTTP/1.1\r\n\r\n":                        {"HTTP/1.1 403", "connect " + name + ":80: not listed"},
 		"GET http://169.254.169.254/latest HTTP/1.0\r\n\r\n":               {"HTTP/1.1 403", "connect 169.254.169.254:80: metadata address"},
 		"CONNECT inner.example.test:1 HTTP/1.1\r\n\r\n":                    {"HTTP/1.1 403", "name inner.example.test: loopback address 127.0.0.1"},
-		"CONNECT dead.example.test:9 HTTP/1.1\r\n\r\n":                     {"HTTP/1.1 502", ""},
+		"CONNECT dead.example.test:9 HTTP/1.1\r\n\r\n":                     {"HTTP/1.1 502", "connect dead.example.test:9: no answer"},
+		"GET http://dead.example.test:9/ HTTP/1.1\r\n\r\n":                 {"HTTP/1.1 502", "connect dead.example.test:9: no answer"},
+		"GET http://gone.example.test/ HTTP/1.1\r\n\r\n":                   {"HTTP/1.1 502", "name gone.example.test: does not resolve"},
+		"CONNECT mute.example.test:80 HTTP/1.1\r\n\r\n":                    {"HTTP/1.1 502", "name mute.example.test: does not resolve"},
+		"CONNECT web.example.test:2 HTTP/1.1\r\n\r\n":                      {"HTTP/1.1 403", "connect web.example.test:2: loopback address 127.0.0.1"},
 		socks(append([]byte{3, 17}, name+"\x00\x50"...)...):                {"\x05\x00\x05\x02", "connect " + name + ":80: not listed"},
 		socks(1, 127, 0, 0, 1, 0, 22):                                      {"\x05\x00\x05\x02", "connect 127.0.0.1:22: loopback address"},
 		socks(append(append([]byte{4}, make([]byte, 15)...), 1, 0, 22)...): {"\x05\x00\x05\x02", "connect [::1]:22: loopback address"},
-		socks(1, 127, 0, 0, 1, 0, 9):                                       {"\x05\x00\x05\x04", ""},
+		socks(1, 127, 0, 0, 1, 0, 9):                                       {"\x05\x00\x05\x04", "connect 127.0.0.1:9: no answer"},
 		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x16":             {"\x05\x00\x05\x07", ""}, // BIND
 		"\x05\x01\x00\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x35":             {"\x05\x00\x05\x07", ""}, // UDP ASSOCIATE
 		"\x05\x01\x02": {"\x05\xff", ""}, // a password
@@ -204,7 +208,10 @@ func Test_10_2_proxy_redirect(t *testing.T) {
 	w := newWorld(t)
 	res, err := w.client("http").Get("http://web.example.test:" + w.port + "/away")
 	if err != nil || res.StatusCode != http.StatusForbidden {
-		t.Errorf("%v, %v", res, err)
+		t.Fatalf("%v, %v", res, err)
+	}
+	if body, err := io.ReadAll(res.Body); len(body) > 0 || err == nil {
+		t.Errorf("the refusal passes for a page: %q", body)
 	}
 	if want := "connect evil.example.test:" + w.port + ": not listed"; !slices.Contains(w.denied, want) {
 		t.Errorf("refused %q, want %q", w.denied, want)

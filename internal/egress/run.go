@@ -31,6 +31,7 @@ const (
 type found struct {
 	addrs  []netip.Addr // usable ones
 	failed bool         // the resolver had no answer, not even that there is none
+	barred bool         // it has addresses, and none that a name may lead to
 }
 
 // Run holds the decisions of one run. Its methods may be called from several goroutines.
@@ -73,14 +74,14 @@ func (r *Run) resolve(name string, lookup Lookup) found {
 		return r.learn(name, loopbacks())
 	}
 	if lookup == nil {
-		return found{failed: true}
+		return r.unresolved(name, true)
 	}
 	ctx, cancel := context.WithTimeout(r.life, lookupTime)
 	defer cancel()
 	got, err := lookup(ctx, name)
 	if err != nil {
 		var none *net.DNSError
-		return found{failed: !errors.As(err, &none) || !none.IsNotFound}
+		return r.unresolved(name, !errors.As(err, &none) || !none.IsNotFound)
 	}
 	var all []netip.Addr
 	count := map[bool]int{}
@@ -91,11 +92,23 @@ func (r *Run) resolve(name string, lookup Lookup) found {
 			all = append(all, addr)
 		}
 	}
+	if len(all) == 0 {
+		return r.unresolved(name, false)
+	}
 	usable := r.list.forName(name, all)
-	if len(usable) == 0 && len(all) > 0 {
+	if len(usable) == 0 {
 		r.deny("name " + name + ": " + string(classOf(all[0])) + " " + all[0].String())
+		return found{barred: true}
 	}
 	return r.learn(name, usable)
+}
+
+// unresolved is a listed name without an address. Nothing was refused, but nobody else would say why it failed.
+func (r *Run) unresolved(name string, failed bool) found {
+	if r.life.Err() == nil { // a run that is over broke it off
+		r.deny("name " + name + ": does not resolve")
+	}
+	return found{failed: failed}
 }
 
 // learn keeps what a name led to, for programs that connect by themselves.
@@ -145,26 +158,32 @@ func (r *Run) refusal(to netip.AddrPort) string {
 	return "not listed"
 }
 
-// targets decides about a host and a port that the proxy is asked for. No address is a refusal.
-func (r *Run) targets(host string, port uint16) []netip.AddrPort {
+// targets decides about a host and a port that the proxy is asked for. No address is a failure, of which the report
+// knows; refused says that the list is the reason.
+func (r *Run) targets(host string, port uint16) (to []netip.AddrPort, refused bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		if to := netip.AddrPortFrom(addr.Unmap(), port); r.Connect(to) {
-			return []netip.AddrPort{to}
+		to := netip.AddrPortFrom(addr.Unmap(), port)
+		if !r.Connect(to) {
+			return nil, true
 		}
-		return nil
+		return []netip.AddrPort{to}, false
 	}
 	name := foldName(host)
 	if !r.list.names[name][port] {
 		r.deny("connect " + printable(name) + ":" + strconv.Itoa(int(port)) + ": not listed")
-		return nil
+		return nil, true
 	}
-	var to []netip.AddrPort
-	for _, addr := range r.names[name]().addrs {
+	got := r.names[name]()
+	for _, addr := range got.addrs {
 		if r.list.usable(addr, port) {
 			to = append(to, netip.AddrPortFrom(addr, port))
 		}
 	}
-	return to
+	if len(to) == 0 && len(got.addrs) > 0 { // they are another port's
+		addr := got.addrs[0]
+		r.deny("connect " + name + ":" + strconv.Itoa(int(port)) + ": " + string(classOf(addr)) + " " + addr.String())
+	}
+	return to, got.barred || len(got.addrs) > 0 && len(to) == 0
 }
 
 // Serve handles a connection of the command in an own goroutine, and closes it in the end. Past a number of them, and

@@ -7,11 +7,10 @@ import (
 	"hcpx/internal/protocol"
 )
 
-// The addresses of a command's loopback that belong to the runtime in network hosts: its answers for names, and its
-// proxy. Nothing of the machine is reached there.
+// The ports of a command's loopback that belong to the runtime.
 const (
-	namePort  = 53
-	proxyPort = 61080
+	namePort  = egress.NamePort
+	proxyPort = egress.ProxyPort
 )
 
 // missHosts is why a kernel cannot keep network hosts (§10.5), "" when it can.
@@ -42,14 +41,8 @@ func (s *System) reachable(net Network) *protocol.Error {
 	if why := missHosts(s.kernel()); why != "" {
 		return unavailable("network-hosts", why)
 	}
-	list, err := hostList(net)
-	if err != nil {
+	if _, err := hostList(net); err != nil {
 		return unavailable("network-hosts", "The network of this command cannot be kept: "+err.Error()+".")
-	}
-	for _, port := range []uint16{namePort, proxyPort} {
-		if list.Loopback(port) {
-			return unavailable("network-hosts", "The network of this command cannot be kept: port "+strconv.Itoa(int(port))+" of the loopback is the runtime's own in a run.")
-		}
 	}
 	return nil
 }
