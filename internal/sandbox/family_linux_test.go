@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -30,6 +31,7 @@ func family() {
 		"child": signalChild, "group": signalGroup, "own": signalOwn, "own-group": signalOwnGroup, "all": signalAll,
 		"absent": signalAbsent, "reach": reach, "storm": storm, "chain": chain,
 	}
+	maps.Copy(verbs, headlessVerbs())
 	if err := verbs[os.Args[2]](os.Args[3:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		syscall.Exit(1)

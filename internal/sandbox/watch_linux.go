@@ -201,16 +201,17 @@ func (u *usage) add(o usage) {
 	u.threads += o.threads
 }
 
-// usageOf reads /proc/PID/status, which is cheap and counts memory that processes share in each of them.
+// usageOf reads status, which is cheap and counts memory that processes share in each of them.
 func usageOf(pid int) usage {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return usage{}
-	}
-	return usage{
-		memory:  1024 * (figure(text, "\nRssAnon:") + figure(text, "\nRssShmem:") + figure(text, "\nVmSwap:")),
-		threads: int(figure(text, "\nThreads:")),
-	}
+	var u usage
+	ofThread(pid, "status", func(text []byte) bool {
+		u = usage{
+			memory:  1024 * (figure(text, "\nRssAnon:") + figure(text, "\nRssShmem:") + figure(text, "\nVmSwap:")),
+			threads: int(figure(text, "\nThreads:")),
+		}
+		return bytes.Contains(text, []byte("\nRssAnon:"))
+	})
+	return u
 }
 
 // exactly is the memory of all, where what they share counts once. The kernel walks every page for it, so only those
@@ -218,14 +219,35 @@ func usageOf(pid int) usage {
 func exactly(pids []int) uint64 {
 	var sum uint64
 	for _, pid := range pids {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-		if err != nil || !bytes.Contains(text, []byte("\nPss_Anon:")) {
-			sum += usageOf(pid).memory
-			continue
+		var memory uint64
+		if !ofThread(pid, "smaps_rollup", func(text []byte) bool {
+			memory = 1024 * (figure(text, "\nPss_Anon:") + figure(text, "\nPss_Shmem:") + figure(text, "\nSwapPss:"))
+			return bytes.Contains(text, []byte("\nPss_Anon:"))
+		}) {
+			memory = usageOf(pid).memory
 		}
-		sum += 1024 * (figure(text, "\nPss_Anon:") + figure(text, "\nPss_Shmem:") + figure(text, "\nSwapPss:"))
+		sum += memory
 	}
 	return sum
+}
+
+// ofThread reads a file of /proc that tells of a process's memory, and says whether it did. A thread that has ended
+// has none: where the first one has, another tells for the process.
+func ofThread(pid int, name string, tells func(text []byte) bool) bool {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if text, err := os.ReadFile(dir + "/" + name); err == nil && tells(text) {
+		return true
+	}
+	threads, err := os.ReadDir(dir + "/task")
+	if err != nil || len(threads) < 2 {
+		return false
+	}
+	for _, thread := range threads {
+		if text, err := os.ReadFile(dir + "/task/" + thread.Name() + "/" + name); err == nil && tells(text) {
+			return true
+		}
+	}
+	return false
 }
 
 // figure is the first number after a name.
