@@ -19,7 +19,7 @@ func Test_10_5_AcceptIsTheSandboxesList(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := settings.Load(home, "")
+	s, err := settings.Load(home, settings.ReadManaged(""))
 	if err != nil || !slices.Equal(s.Accept, sandbox.Accepted()) {
 		t.Fatalf("%v %v", s, err)
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -26,6 +28,7 @@ import (
 	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
+	"hcpx/internal/settings"
 	"hcpx/internal/stamp"
 	"hcpx/internal/store"
 )
@@ -47,7 +50,8 @@ func (w willing) Run(context.Context) (*sandbox.Outcome, *protocol.Error) {
 // variants are the packs of the property: own and allowed programs, reads and writes of each land, a credential
 // that can be minted and one that can't, native-local, a member that is not understood, composites over others.
 func variants() map[string][2]string {
-	verbs := `"read":{"summary":"R","argv":["x"]},"write":{"summary":"W","argv":["x"]},"team":{"summary":"T","argv":["x"]},"here":{"summary":"H","argv":["x"]}`
+	verbs := `"read":{"summary":"R","argv":["x"],ARGS},"write":{"summary":"W","argv":["x"],ARGS},"team":{"summary":"T","argv":["x"],ARGS},"here":{"summary":"H","argv":["x"],ARGS}`
+	verbs = strings.ReplaceAll(verbs, "ARGS", `"args":{"type":"object","properties":{"branch":{"type":"string","default":"main"},"force":{"type":"boolean"}},"additionalProperties":false}`)
 	entries := `"read":{"operation":"read","privacy":{"land":"personal"}},"write":{"operation":"write","privacy":{"land":"personal"},"confirm":true},
 "team":{"operation":"read","privacy":{"land":"brain"}},"here":{"operation":"write","privacy":{"land":"local"}}`
 	wrapped := func(id, block, more string) [2]string {
@@ -80,26 +84,35 @@ type world struct {
 	life *lifecycle.Lifecycle
 	exec protocol.Executor
 	s    protocol.Session
+	set  *settings.Settings
+	// projects: grants and denies speak of projects too, of which availability says nothing (§11.2).
+	projects bool
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 1)), st: store.NewMemory(t.TempDir())}
+	w.projects = w.r.IntN(3) == 0
+	w.set = w.settings()
+	app := &App{settings: w.set}
 	box := willing{}
 	if w.r.IntN(8) == 0 {
 		box.refuse = protocol.Fail(protocol.SandboxUnavailable, "This kernel holds nothing.")
 	}
 	now := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
-	g := &gate.Gate{Store: w.st, Sandbox: box, Hub: binding.NewHub(), Now: now, Places: places.Places{Home: t.TempDir(), Store: w.st.Home()},
+	g := &gate.Gate{Store: w.st, Sandbox: box, Hub: binding.NewHub(), Now: now, Places: places.Places{Home: t.TempDir(), Store: w.st.Home()}, Rules: app.rules(),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
 	log := &audit.Memory{}
-	w.life = &lifecycle.Lifecycle{Store: w.st, Audit: log, Gate: g, Now: now, NewID: func() string { return "id" }}
-	w.exec = pipeline.New(pipeline.Deps{Gate: g, Audit: log, Now: now, NewID: func() string { return "id" }, OutputCap: 1 << 20})
-	w.s = protocol.Session{ID: "default", Principal: []protocol.Principal{"human:ada", "agent:a", "service:x", "eve"}[w.r.IntN(4)],
+	w.life = &lifecycle.Lifecycle{Store: w.st, Audit: log, Gate: g, Now: now, NewID: func() string { return "id" },
+		AgentEnvelope: w.set.ConfirmAgent == "envelope", NoSelfConfirm: w.set.ConfirmAgent == "approval"}
+	w.exec = pipeline.New(pipeline.Deps{Gate: g, Audit: log, Now: now, NewID: func() string { return "id" }, OutputCap: 1 << 20,
+		AgentEnvelope: w.life.AgentEnvelope, NoSelfConfirm: w.life.NoSelfConfirm})
+	w.s = protocol.Session{ID: "default", Principal: []protocol.Principal{"human:ada", "agent:a", "agent:a.label", "service:x", "eve"}[w.r.IntN(5)],
 		Tenant: []string{"local", "local", "local", ""}[w.r.IntN(4)], Project: "p", Workspace: t.TempDir()}
-	for id, text := range variants() {
+	all := variants()
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		if w.r.IntN(6) > 0 {
-			w.install(id, text)
+			w.install(id, all[id])
 		}
 	}
 	w.state()
@@ -125,7 +138,7 @@ func (w *world) install(id string, text [2]string) {
 
 func (w *world) state() {
 	err := w.st.Update(func(st *store.State) error {
-		for id := range variants() {
+		for _, id := range slices.Sorted(maps.Keys(variants())) {
 			st.SetActivated("default", id, w.r.IntN(5) > 0)
 			st.SetConnected("default", id, w.r.IntN(2) > 0)
 		}
@@ -137,7 +150,10 @@ func (w *world) state() {
 				st.Bins = append(st.Bins, w.program(name))
 			}
 		}
-		for range w.r.IntN(4) {
+		if w.projects {
+			st.Grants = nil // those of a fresh store fit every project
+		}
+		for range w.r.IntN(5) {
 			st.Grants = append(st.Grants, w.grant())
 		}
 		return nil
@@ -174,8 +190,52 @@ func (w *world) grant() grant.Grant {
 	}
 	if g.Effect == grant.Deny {
 		g.Projects = nil // which project is no part of availability (§11.2)
+	} else {
+		g.SelfConfirm = w.r.IntN(2) == 0
+	}
+	if w.projects {
+		g.Projects = pick("*", "other", "other")
+	}
+	if w.r.IntN(3) == 0 {
+		g.Args = map[string][]json.RawMessage{"branch": {json.RawMessage(pick(`"main"`, `"agent/*"`, `"*"`)[0])}}
+	}
+	if w.r.IntN(6) == 0 {
+		g.Args = map[string][]json.RawMessage{"force": {json.RawMessage("false")}}
 	}
 	return g
+}
+
+// settings are those of a random operator, machine and project, read from files as at any start.
+func (w *world) settings() *settings.Settings {
+	w.t.Helper()
+	home, root := w.t.TempDir(), w.t.TempDir()
+	some := func(of ...string) string { return of[w.r.IntN(len(of))] }
+	put := func(path, text string) string {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		return path
+	}
+	put(filepath.Join(home, "config.toml"), some("", "confirm.agent = \"envelope\"\n"))
+	managed := put(filepath.Join(home, "managed.toml"),
+		some("", "", "confirm.agent = \"approval\"\n")+some("", "", "[sandbox]\nnative_local = \"forbid\"\n", "[sandbox]\ndangerous = \"forbid\"\n"))
+	text := some("", "", "packs.allow = [\"own\", \"b*\"]\n", "confirm.agent = \"approval\"\n") + some("", "[sandbox]\nnative_local = \"forbid\"\n")
+	for range w.r.IntN(3) {
+		text += "[[deny]]\n" + some("", "principal = \"agent:a\"\n", "principal = \"human:*\"\n") + some("", "capabilities = [\"verb.exec.write\"]\n") +
+			some("packs = [\"own\"]\n", "packs = [\"a*\", \"mocked\"]\n") + some("", "verbs = [\"read\"]\n") + some("", "args = { branch = [\"main\"] }\n", "args.force = true\n")
+		if w.projects {
+			text += some("", "projects = [\"p\"]\n", "projects = [\"other\"]\n")
+		}
+	}
+	put(filepath.Join(root, "hcp.toml"), text)
+	set, err := settings.Load(home, settings.ReadManaged(managed))
+	if err == nil {
+		set, err = set.Narrow(root)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return set
 }
 
 // HCP-14.3-8, §11.2: what availability shows is what exec does, over random stores: a command is executable
@@ -183,19 +243,25 @@ func (w *world) grant() grant.Grant {
 // exec's own code. Project and workspace are given, and every gate is confirmed.
 func TestHCP_14_3_8_AvailabilityIsWhatExecDoes(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(80) {
+	for seed := range uint64(100) {
 		w := newWorld(t, seed)
-		for id := range variants() {
+		for _, id := range slices.Sorted(maps.Keys(variants())) {
 			view, refusal := w.life.Availability(w.s, []string{id})
 			if refusal != nil {
 				t.Fatal(refusal)
 			}
-			for verb, shown := range view.Packs[0].Commands {
-				args, err := json.Marshal(protocol.Envelope{PackID: id, VerbKey: verb, Confirm: true})
+			for _, verb := range slices.Sorted(maps.Keys(view.Packs[0].Commands)) {
+				shown := view.Packs[0].Commands[verb]
+				given := json.RawMessage([]string{`{}`, `{"branch":"agent/x"}`, `{"branch":"main","force":true}`, `{"force":false}`}[w.r.IntN(4)])
+				args, err := json.Marshal(protocol.Envelope{PackID: id, VerbKey: verb, Args: given, Confirm: true})
 				if err != nil {
 					t.Fatal(err)
 				}
 				res := w.exec.Exec(context.Background(), w.s, args)
+				w.explained(id, verb, res, seen)
+				if w.projects {
+					continue
+				}
 				got := "executable"
 				if !res.OK && res.Error.Step != 5 && res.Error.Step != 6 && res.Error.Step < 9 {
 					got = string(res.Error.Code)
@@ -203,6 +269,12 @@ func TestHCP_14_3_8_AvailabilityIsWhatExecDoes(t *testing.T) {
 				want := string(shown.Reason)
 				if shown.Executable {
 					want = "executable"
+				}
+				if !res.OK && (res.Error.Step == 5 || res.Error.Step == 6) { // the later steps were not asked
+					got = want
+					if !slices.Contains([]string{"executable", "not_connected", "bin_not_allowed", "sandbox_unavailable"}, want) {
+						got = string(res.Error.Code)
+					}
 				}
 				if got != want {
 					t.Errorf("seed %d: %s/%s as %s: availability says %s, exec does %s: %+v", seed, id, verb, w.s.Principal, want, got, res.Error)
@@ -212,9 +284,63 @@ func TestHCP_14_3_8_AvailabilityIsWhatExecDoes(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"executable", "pack_not_activated", "not_executable", "composite_escalation", "unauthenticated", "tenant_unresolved",
-		"grant_missing", "not_connected", "bin_not_allowed", "sandbox_unavailable"} {
+		"grant_missing", "not_connected", "bin_not_allowed", "sandbox_unavailable",
+		"explained", "explained: refused", "explained: project_denied", "explained: by hcp.toml", "explained: arguments", "explained: own confirmation", "explained: no own confirmation"} {
 		if seen[code] == 0 {
 			t.Errorf("no store led to %s: %v", code, seen)
+		}
+	}
+}
+
+// explained holds --explain to what exec did, as far as exec came (§9.6): allowed exactly when step 4 let it past and
+// with the same refusal, argument rules named when step 5 found one, and whether a confirmation of one's own counts.
+func (w *world) explained(id, verb string, res protocol.Result, seen map[string]int) {
+	w.t.Helper()
+	step := 10
+	if !res.OK {
+		step = res.Error.Step
+	}
+	if step < 4 {
+		return
+	}
+	e, refusal := w.life.Explain(w.s, lifecycle.Question{Principal: w.s.Principal, Pack: id, Verb: verb})
+	if refusal != nil {
+		w.t.Fatal(refusal)
+	}
+	wrong := func(what string) {
+		w.t.Helper()
+		w.t.Errorf("%s/%s as %s: %s: explain says %+v, exec did %+v", id, verb, w.s.Principal, what, e, res.Error)
+	}
+	seen["explained"]++
+	if e.Allowed == (step == 4) {
+		wrong("allowed")
+		return
+	}
+	if step == 4 {
+		seen["explained: refused"]++
+		seen["explained: "+string(res.Error.Code)]++
+		if e.Error.Code != res.Error.Code || e.Error.Message != res.Error.Message || fmt.Sprint(e.Error.Details) != fmt.Sprint(res.Error.Details) {
+			wrong("refused otherwise")
+		}
+		if strings.Contains(strings.Join(e.Path, " "), "hcp.toml") {
+			seen["explained: by hcp.toml"]++
+		}
+		return
+	}
+	if step == 5 && res.Error.Code == protocol.GrantMissing {
+		seen["explained: arguments"]++
+		if len(e.Rules) == 0 {
+			wrong("no argument rule is named")
+		}
+	}
+	if step > 5 && e.Confirm && len(e.Rules) == 0 {
+		if e.OwnConfirm == (step == 6) {
+			wrong("own confirmation")
+		}
+		if e.OwnConfirm {
+			seen["explained: own confirmation"]++
+		} else {
+			seen["explained: no own confirmation"]++
 		}
 	}
 }

@@ -49,8 +49,9 @@ type Options struct {
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
 }
 
-// managedPath is root's file of settings.
-const managedPath = "/etc/hcpx/managed.toml"
+// managedPath is root's file of settings. A build may name another (-ldflags "-X hcpx/internal/app.managedPath=…"),
+// as the tests of the whole program do; nothing assigns to it.
+var managedPath = "/etc/hcpx/managed.toml"
 
 // App is the wired runtime over one home.
 type App struct {
@@ -59,6 +60,9 @@ type App struct {
 	places   places.Places
 	settings *settings.Settings
 	fault    *protocol.Error // what is wrong in the settings; then none of them holds
+
+	wide      *settings.Settings // without any project's; nil with a fault in them
+	workspace string             // whose hcp.toml the settings have
 
 	store  func() *store.FS
 	audit  func() audit.Log
@@ -72,26 +76,37 @@ type App struct {
 // no store). Settings that cannot be used stop whoever would run or change something, and no one who looks
 // (§12.1.7): see Executor, Lifecycle and Health.
 func Open(o Options) (*App, *protocol.Error) {
-	home, refusal := homeOf(o)
-	if refusal != nil {
-		return nil, refusal
-	}
 	if o.Managed == "" {
 		o.Managed = managedPath
 	}
+	managed := settings.ReadManaged(o.Managed)
+	home, refusal := homeOf(o)
+	if pinned := managed.Home(); pinned != "" {
+		home, refusal = pinnedHome(o, pinned)
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
 	a := &App{o: o, home: home, places: placesOf(o, home)}
-	set, err := settings.Load(home, o.Managed)
+	set, err := settings.Load(home, managed)
 	if err != nil {
 		set, a.fault = settings.Default(), unusable(err)
 	}
-	a.settings = set
+	if a.settings = set; a.fault == nil {
+		a.wide = set
+	}
 	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now, Done: o.Done}) })
 	a.audit = sync.OnceValue(a.newAudit)
+	a.wire()
+	return a, nil
+}
+
+// wire makes what depends on the settings, each when it is first asked for.
+func (a *App) wire() {
 	a.system = sync.OnceValue(a.sandbox)
 	a.gate = sync.OnceValue(a.newGate)
 	a.exec = sync.OnceValue(a.newPipeline)
 	a.life = sync.OnceValue(a.newLifecycle)
-	return a, nil
 }
 
 // unusable says what is wrong in the settings: a value that is not understood might be the one that forbids.
@@ -124,6 +139,26 @@ func homeOf(o Options) (string, *protocol.Error) {
 		home = filepath.Join(o.Dir, home)
 	}
 	return filepath.Clean(home), nil
+}
+
+// pinnedHome is the store where the managed settings pin it (§9.3): who names another one is refused, since his
+// command would not do what he says.
+func pinnedHome(o Options, pinned string) (string, *protocol.Error) {
+	if rel, own := strings.CutPrefix(pinned, "~/"); own {
+		if o.UserHome == "" {
+			return "", protocol.Fail(protocol.UsageError, "The managed settings pin the store to "+pinned+", and there is no home directory.")
+		}
+		pinned = filepath.Join(o.UserHome, rel)
+	}
+	if o.Home == "" && o.Getenv("HCP_HOME") == "" {
+		return pinned, nil
+	}
+	named, refusal := homeOf(o)
+	if refusal == nil && named != pinned {
+		refusal = protocol.Fail(protocol.UsageError, "The managed settings pin the store to "+pinned+", and another one is named: "+named+".").
+			WithHint("unset HCP_HOME, and leave --home out")
+	}
+	return pinned, refusal
 }
 
 // Home is the store's directory.
@@ -162,7 +197,7 @@ func (a *App) newGate() *gate.Gate {
 		Store: a.store(), Hub: binding.NewHub(),
 		Sandbox:  a.guarded(a.system()),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
-		Now:      a.o.Now, Places: a.places, Limits: a.limits(),
+		Now:      a.o.Now, Places: a.places, Limits: a.limits(), Rules: a.rules(),
 	}
 	if a.o.Watch != nil {
 		g.Hub = watchedHub{g.Hub, a.o.Watch}
@@ -212,16 +247,17 @@ func (a *App) limits() sandbox.Limits {
 func (a *App) newPipeline() *pipeline.Pipeline {
 	return pipeline.New(pipeline.Deps{
 		Gate: a.gate(), Audit: a.audit(), Now: a.o.Now, NewID: ids(a.o.Now), Builtin: a.o.Builtin,
-		AgentEnvelope: a.settings.ConfirmAgent == "envelope", OutputCap: a.limits().Output,
+		AgentEnvelope: a.settings.ConfirmAgent == "envelope", NoSelfConfirm: a.settings.ConfirmAgent == "approval",
+		OutputCap: a.limits().Output,
 	})
 }
 
 func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
-		Limits:  pack.Limits{Files: a.settings.PackFiles, Bytes: a.settings.PackBytes},
+		Limits:  pack.Limits{Files: int(a.settings.PackFiles), Bytes: a.settings.PackBytes},
 		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe,
-		AgentEnvelope: a.settings.ConfirmAgent == "envelope",
+		AgentEnvelope: a.settings.ConfirmAgent == "envelope", NoSelfConfirm: a.settings.ConfirmAgent == "approval", Sources: a.settings.Sources,
 	}
 }
 
@@ -279,7 +315,9 @@ func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()
 	}
-	return session.Resolve(in)
+	s, refusal := session.Resolve(in)
+	a.narrow(s.Workspace)
+	return s, refusal
 }
 
 // Verb is an installed command and its policy, for help.

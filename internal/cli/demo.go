@@ -190,7 +190,7 @@ func (m demoPlace) play(ctx context.Context, d *deps, s demoStep) demoDone {
 	var out, notes bytes.Buffer
 	env := Env{
 		Name: d.env.Name, In: strings.NewReader(""), Out: &out, Err: &notes, Getenv: m.getenv(d.env.Getenv),
-		Dir: m.at("repo"), UserHome: m.at("home"), User: func() string { return "ada" }, Now: d.env.Now, Ready: d.env.Ready,
+		Dir: m.at("repo"), UserHome: m.at("home"), Managed: m.at("managed.toml"), User: func() string { return "ada" }, Now: d.env.Now, Ready: d.env.Ready,
 	}
 	env.Args = append([]string{"--json", "--as", s.as}, s.args...)
 	done := demoDone{Title: s.title, Principal: s.as, Command: d.env.Name + " " + quoted(s.args)}

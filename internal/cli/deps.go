@@ -32,7 +32,7 @@ func (d *deps) app() (*app.App, error) {
 		return nil, err
 	}
 	a, err := app.Open(app.Options{
-		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome,
+		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome, Managed: d.env.Managed,
 		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done,
 	})
 	if err != nil {

@@ -27,7 +27,8 @@ type Env struct {
 	UserHome string                      // "" when unknown
 	User     func() string               // the operating system's name of the user
 	Now      func() time.Time
-	Parent   int // the process above; 0: none is looked at for an agent's mark (§9.3)
+	Managed  string // the operator's settings of this machine; "" = the usual place (§9.3)
+	Parent   int    // the process above; 0: none is looked at for an agent's mark (§9.3)
 
 	// Ready is closed when a signal would cancel the work; no command of a pack starts before. nil: at once.
 	Ready <-chan struct{}

@@ -18,6 +18,8 @@ func runConfigShow(_ context.Context, d *deps, _ healthOptions) error {
 	if err != nil {
 		return err
 	}
+	// Who acts is no matter here, and whether that is known: the session finds the workspace, and so its hcp.toml.
+	_, _ = d.who()
 	set, fault := a.Settings()
 	v := settingsView{Home: a.Home(), Settings: []settings.Row{}}
 	if fault == nil {

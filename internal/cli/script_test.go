@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 			if env.Getenv("ANCESTORS") == "" {
 				env.Parent = 0 // whoever runs the tests, an agent too, is no part of them
 			}
+			env.Managed = env.Getenv("MANAGED")
 			os.Exit(Main(context.Background(), env))
 		},
 	})
@@ -54,6 +55,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HCP_HOME", store)
 			e.Setenv("HCP_PRINCIPAL", "human:ada")
 			e.Setenv("PACKS", examples)
+			e.Setenv("MANAGED", filepath.Join(e.WorkDir, "managed.toml"))
 			return os.WriteFile(filepath.Join(store, "config.toml"), []byte("[identity]\nagents = \"trust-flags\"\n"), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -40,6 +40,7 @@ type Gate struct {
 	Now      func() time.Time
 	Places   places.Places  // what no read opens (§10.2)
 	Limits   sandbox.Limits // the runtime's caps (§10.4)
+	Rules    Rules          // what settings and a project take away (§9.3)
 
 	mu    sync.Mutex
 	packs map[string]*Loaded // by id, reused while digest and stats hold
@@ -50,7 +51,7 @@ func (g *Gate) Over(st store.Store) *Gate {
 	if st == g.Store {
 		return g
 	}
-	return &Gate{Store: st, Sandbox: g.Sandbox, Hub: g.Hub, Adapters: g.Adapters, Now: g.Now, Places: g.Places, Limits: g.Limits}
+	return &Gate{Store: st, Sandbox: g.Sandbox, Hub: g.Hub, Adapters: g.Adapters, Now: g.Now, Places: g.Places, Limits: g.Limits, Rules: g.Rules}
 }
 
 // Loaded is a pack that is installed and intact.

@@ -72,6 +72,10 @@ func (g *Gate) native(st *store.State, w *World, v *Verb, need *adapter.Need) *p
 	if !need.NativeLocal {
 		return nil
 	}
+	if g.Rules.NoNative {
+		return protocol.Fail(protocol.SandboxUnavailable, fmt.Sprintf("Pack %q asks to run outside the sandbox, and the settings forbid that to every pack.", v.ID)).
+			With("rule", "native-local").With("setting", "sandbox.native_local").WithHint("hcpx config show")
+	}
 	if !slices.Contains(st.Native, v.ID) {
 		return protocol.Fail(protocol.SandboxUnavailable, fmt.Sprintf("Pack %q asks to run outside the sandbox, and the operator has not allowed that.", v.ID)).
 			With("rule", "native-local").With("setting", "hcpx allow --native "+v.ID).WithHint("hcpx allow --native " + v.ID)

@@ -64,7 +64,7 @@ func projectDenied(r Request) *protocol.Error {
 func workspaceRequired(r Request) *protocol.Error {
 	message := r.Pack + " " + r.Verb + " works in a workspace, and there is none here"
 	if r.WorkspaceReason != "" {
-		message += ": " + r.WorkspaceReason
+		message += ": " + protocol.Clause(r.WorkspaceReason)
 	}
 	return protocol.Fail(protocol.WorkspaceRequired, message+".").
 		WithHint("hcpx exec " + r.Pack + " " + r.Verb + " --workspace DIR")

@@ -145,7 +145,7 @@ func (s *Set) weigh(r *Request) verdict {
 			continue
 		}
 		if !who.fits(g.Principal) || !oneFits(g.Packs, r.Pack) || !oneFits(g.Verbs, r.Verb) ||
-			!slices.Contains(g.Capabilities, r.Capability) {
+			!slices.Contains(g.Capabilities, r.Capability) || len(g.Except) > 0 && oneFits(g.Except, r.Pack) {
 			continue
 		}
 		if !allows {
@@ -250,5 +250,8 @@ func (d *Decision) refuse(sentence string, err *protocol.Error) Decision {
 
 // name is how the path speaks of a grant: its place in the list and whom it names, never its rules.
 func name(grants []Grant, i int) string {
+	if from := grants[i].From; from != "" {
+		return from
+	}
 	return "grant " + strconv.Itoa(i+1) + " to " + grants[i].Principal
 }

@@ -29,6 +29,10 @@ type Grant struct {
 	Args         map[string][]json.RawMessage `json:"args,omitempty"`
 	SelfConfirm  bool                         `json:"self_confirm,omitempty"`
 	Expires      string                       `json:"expires,omitempty"` // RFC 3339
+	// Except and From are of denies that stand in a project's file and in no store (§9.3): packs of which it does
+	// not speak, and its place.
+	Except []string `json:"-"`
+	From   string   `json:"-"`
 }
 
 // Request is what is asked. Verb and Land are empty for pack.install, pack.connect and sense.enable.

@@ -68,6 +68,9 @@ func (l *Lifecycle) addSource(name string) (*source, *protocol.Error) {
 	var src *source
 	switch {
 	case l.shipped(name):
+		if refusal := l.sourced(name, store.Shipped); refusal != nil {
+			return nil, refusal
+		}
 		sub, fault := fs.Sub(l.Shipped, name)
 		if fault != nil {
 			return nil, storeFault(fault, "The shipped pack cannot be read")

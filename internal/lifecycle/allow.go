@@ -42,6 +42,9 @@ func (l *Lifecycle) Allow(s protocol.Session, r AllowRequest) (AllowView, *proto
 	if err == nil {
 		err = l.operator(s, "Allowing")
 	}
+	if err == nil {
+		err = l.Gate.Rules.Forbidden(r.Native != "", r.Dangerous)
+	}
 	if err != nil {
 		return view, err
 	}

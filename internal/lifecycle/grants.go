@@ -83,13 +83,14 @@ func stillGiven(kept []grant.Grant, sel grant.Selector) string {
 	return ""
 }
 
-// Grants lists them in their order.
+// Grants lists those of the store in their order.
 func (l *Lifecycle) Grants(protocol.Session) (GrantsView, *protocol.Error) {
 	st, err := l.state()
 	if err != nil {
 		return GrantsView{Grants: []grant.Grant{}}, err
 	}
-	return GrantsView{Grants: append([]grant.Grant{}, st.Grants...)}, nil
+	own := func(g grant.Grant) bool { return g.From != "" }
+	return GrantsView{Grants: append([]grant.Grant{}, slices.DeleteFunc(slices.Clone(st.Grants), own)...)}, nil
 }
 
 // Question is what grants --explain asks about.
@@ -134,7 +135,7 @@ func (l *Lifecycle) explain(st *store.State, s protocol.Session, q Question, loa
 	d := grant.Evaluate(st.Grants, r)
 	view.Capability, view.Allowed, view.Path, view.Error = r.Capability, d.Err == nil, d.Path, d.Err
 	view.Confirm = e.Confirm
-	view.OwnConfirm = view.Allowed && e.Confirm && (!q.Principal.Agent() || l.AgentEnvelope || d.SelfConfirm)
+	view.OwnConfirm = view.Allowed && e.Confirm && (!q.Principal.Agent() || l.AgentEnvelope || d.SelfConfirm && !l.NoSelfConfirm)
 	rules := map[string]bool{}
 	for _, g := range st.Grants {
 		// A grant alone in the world tells whether it concerns this request at all.

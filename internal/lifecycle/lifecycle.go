@@ -43,12 +43,16 @@ type Lifecycle struct {
 	Path string
 	// Scratch makes a sandbox like Gate's whose private directories lie in dir; nil means Gate's own.
 	Scratch func(dir string) sandbox.Sandbox
+	// Sources are patterns of where packs may come from (§9.3); nil means anywhere.
+	Sources []string
 	// Limits of a pack's files (§2.1); zero means the defaults.
 	Limits pack.Limits
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
 	// AgentEnvelope: an agent's own confirmation counts (§6.7); the setting that pipeline has too.
 	AgentEnvelope bool
+	// NoSelfConfirm: no grant lets it count either (§15.2).
+	NoSelfConfirm bool
 	// Settings is what is wrong in the settings, for doctor and status; nil when they hold.
 	Settings *protocol.Error
 }
@@ -67,7 +71,7 @@ func (l *Lifecycle) state() (*store.State, *protocol.Error) {
 	if err != nil {
 		return nil, storeFault(err, "The state cannot be read")
 	}
-	return st, nil
+	return l.Gate.InForce(st), nil
 }
 
 // storeFault turns a store's error into one that a person can act on.

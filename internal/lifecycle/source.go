@@ -2,13 +2,18 @@ package lifecycle
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"hcpx/internal/grant"
 	"hcpx/internal/pack"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
+	"hcpx/internal/store"
 )
 
 // source is one pack to install: its files, readable until close.
@@ -29,6 +34,12 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 		return nil, protocol.Fail(protocol.ComponentMissing, "Packs of a registry are fetched by hcpxd, which is not installed beside hcpx.").
 			WithHint("hcpx install DIR")
 	}
+	place, err := filepath.Abs(name)
+	if err == nil {
+		if refusal := l.sourced(name, place); refusal != nil {
+			return nil, refusal
+		}
+	}
 	info, err := os.Stat(name)
 	var src *source
 	switch {
@@ -47,6 +58,23 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 		return nil, lintFailed([]protocol.Issue{notReadable(name, err)}, name)
 	}
 	return src, nil
+}
+
+// sourced refuses a pack that comes from where the settings name no source (§9.3). A path counts by where its links
+// lead, so that none in a listed directory leads elsewhere.
+func (l *Lifecycle) sourced(shown, place string) *protocol.Error {
+	if l.Sources == nil {
+		return nil
+	}
+	real := place
+	if place != store.Shipped {
+		real = places.Resolve(place)
+	}
+	if slices.ContainsFunc(l.Sources, func(pattern string) bool { return grant.Glob(pattern, real) }) {
+		return nil
+	}
+	return protocol.Fail(protocol.OperatorRequired, fmt.Sprintf("%s is none of the sources of packs that the settings name.", shown)).
+		With("setting", "packs.sources").With("source", real).WithHint("hcpx config show")
 }
 
 func openDir(dir string) (*source, error) {

@@ -29,6 +29,8 @@ type Deps struct {
 	Builtin Builtin
 	// AgentEnvelope lets an agent's own confirm: true count ([confirm] agent = "envelope", §15.2).
 	AgentEnvelope bool
+	// NoSelfConfirm: no grant lets it count either ([confirm] agent = "approval").
+	NoSelfConfirm bool
 	OutputCap     int // bytes of a result (§6.5)
 }
 

@@ -14,8 +14,8 @@ func (r *run) findPack() *protocol.Error {
 	if err != nil {
 		return stateFault(err)
 	}
-	r.state = st
-	loaded, refusal := r.p.Gate.Pack(st, r.s.ID, r.req.PackID)
+	r.state = r.p.Gate.InForce(st)
+	loaded, refusal := r.p.Gate.Pack(r.state, r.s.ID, r.req.PackID)
 	r.pack = loaded
 	return refusal
 }

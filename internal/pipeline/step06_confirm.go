@@ -26,6 +26,9 @@ func (r *run) confirmed() *protocol.Error {
 	if r.call.Argv != nil {
 		e = e.With("argv", r.call.Argv)
 	}
+	if r.s.Principal.Agent() && r.p.NoSelfConfirm {
+		return e.WithHint("ask a person to run it; no grant lets an agent confirm here: hcpx config show")
+	}
 	if r.s.Principal.Agent() {
 		return e.WithHint(fmt.Sprintf("ask a person to run it, or to allow it: hcpx grant %s verb.exec.write --pack %s --verb %s --self-confirm",
 			r.s.Principal, r.pack.ID, r.verb.Command.Key))
@@ -44,7 +47,7 @@ func (r *run) weigh() {
 		case !r.req.confirm:
 		case !r.s.Principal.Agent() || r.p.AgentEnvelope:
 			c.given, c.by = true, "envelope"
-		case r.decision.SelfConfirm:
+		case r.decision.SelfConfirm && !r.p.NoSelfConfirm:
 			c.given, c.by = true, "grant"
 		}
 	}

@@ -112,7 +112,7 @@ var Codes = []CodeInfo{
 	{InternalError, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Internal, "§6.3", 500, "An unexpected fault of the runtime, never a success."},
 
 	{LintFailed, nil, Failed, "§14.2", 200, "The pack has lint errors; details.issues lists all of them."},
-	{OperatorRequired, nil, Refused, "§9.6", 200, "Only a human Principal may change grants, the allow-list and settings."},
+	{OperatorRequired, nil, Refused, "§9.6", 200, "Only a human Principal may change grants, the allow-list and settings; or the settings forbid it, and details.setting names which."},
 	{BootstrapPack, nil, Failed, "§11.1", 200, "The bootstrap pack cannot be uninstalled."},
 	{DigestConflict, nil, Failed, "§11", 200, "The same version is installed with other content."},
 	{PolicyLoosened, nil, Failed, "§13.3", 200, "The version may do more than the installed one, and nobody accepted that; details.changes lists all."},

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +15,40 @@ type key struct {
 	name   string
 	preset any
 	note   string                      // what a person must know who reads its value
+	only   string                      // the one file in which it may stand; "" = config.toml and managed.toml
 	read   func(v value) (any, string) // the typed value, or what is wrong
 	set    func(s *Settings, v any)
 	show   func(s *Settings) string
+	// narrows says whether a value gives no more than what is in force; nil: a project says nothing of it (§9.3).
+	narrows func(s *Settings, v any) bool
+}
+
+// may says whether the key may stand in a file of that name.
+func (k key) may(file string) bool {
+	if file == project {
+		return k.narrows != nil
+	}
+	return k.only == "" || k.only == file
 }
 
 // keys is the list of all settings, in the order of `hcpx config show`.
 func keys() []key {
 	const mib = 1 << 20
 	agents := choice("identity.agents", func(s *Settings) *string { return &s.Agents }, "detect", "trust-flags")
-	agents.note = "advice, no wall: a process of this user can hide from it"
+	agents.note, agents.narrows = "advice, no wall: a process of this user can hide from it", nil
+	confirm := choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "envelope", "ask", "approval")
+	confirm.preset = "ask"
+	files := count("packs.max_files", func(s *Settings) *int64 { return &s.PackFiles }, 4096)
+	bytes := size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib)
+	files.narrows, bytes.narrows = nil, nil
 	return []key{
+		{
+			name: "store.home", preset: "", only: managed, read: place,
+			set:  func(s *Settings, v any) { s.Home = v.(string) },
+			show: func(s *Settings) string { return s.Home },
+		},
 		agents,
-		choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "ask", "envelope"),
+		confirm,
 		size("limits.output", func(s *Settings) *int64 { return &s.Limits.Output }, 8*mib),
 		span("limits.wall_max", func(s *Settings) *time.Duration { return &s.Limits.WallMax }, time.Hour),
 		span("limits.cpu", func(s *Settings) *time.Duration { return &s.Limits.CPU }, time.Hour),
@@ -34,14 +56,47 @@ func keys() []key {
 		size("limits.file_size", func(s *Settings) *int64 { return &s.Limits.FileSize }, 1024*mib),
 		size("limits.memory", func(s *Settings) *int64 { return &s.Limits.Memory }, 8192*mib),
 		count("limits.processes", func(s *Settings) *int64 { return &s.Limits.Processes }, 4096),
-		{
-			name: "packs.max_files", preset: int64(4096), read: whole,
-			set:  func(s *Settings, v any) { s.PackFiles = int(v.(int64)) },
-			show: func(s *Settings) string { return strconv.Itoa(s.PackFiles) },
-		},
-		size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib),
+		files,
+		bytes,
+		globs("packs.sources", "", func(s *Settings) *[]string { return &s.Sources }),
+		globs("packs.allow", project, func(s *Settings) *[]string { return &s.Packs }),
 		words("sandbox.accept", func(s *Settings) *[]string { return &s.Accept }, "metadata", "signals"),
+		choice("sandbox.native_local", func(s *Settings) *string { return &s.Native }, "allow", "forbid"),
+		choice("sandbox.dangerous", func(s *Settings) *string { return &s.Dangerous }, "allow", "forbid"),
 	}
+}
+
+// place is a directory: an absolute path, or one in the user's home.
+func place(v value) (any, string) {
+	if v.kind == text && (filepath.IsAbs(v.text) || strings.HasPrefix(v.text, "~/")) && filepath.Clean(v.text) == v.text {
+		return v.text, ""
+	}
+	return nil, `the value is an absolute path, or one that begins with "~/", in its shortest form`
+}
+
+// globs is a list of patterns; without it everything fits, with an empty one nothing.
+func globs(name, only string, at func(*Settings) *[]string) key {
+	k := key{
+		name: name, preset: []string(nil), only: only,
+		read: func(v value) (any, string) {
+			list, ok := v.texts()
+			if !ok {
+				return nil, name + ` is a list of patterns, as ["git", "acme-*"]`
+			}
+			return list, ""
+		},
+		set: func(s *Settings, v any) { *at(s) = v.([]string) },
+		show: func(s *Settings) string {
+			if *at(s) == nil {
+				return "*"
+			}
+			return strings.Join(*at(s), ", ")
+		},
+	}
+	if only == project {
+		k.narrows = func(*Settings, any) bool { return true }
+	}
+	return k
 }
 
 // words is a list that holds some of a few words, and none by default.
@@ -63,10 +118,13 @@ func words(name string, at func(*Settings) *[]string, known ...string) key {
 		},
 		set:  func(s *Settings, v any) { *at(s) = v.([]string) },
 		show: func(s *Settings) string { return strings.Join(*at(s), ", ") },
+		narrows: func(s *Settings, v any) bool {
+			return !slices.ContainsFunc(v.([]string), func(word string) bool { return !slices.Contains(*at(s), word) })
+		},
 	}
 }
 
-// choice is one of a few words, the first being the default.
+// choice is one of a few words, the first being the default, and each narrower than the one before.
 func choice(name string, at func(*Settings) *string, words ...string) key {
 	return key{
 		name: name, preset: words[0],
@@ -78,6 +136,9 @@ func choice(name string, at func(*Settings) *string, words ...string) key {
 		},
 		set:  func(s *Settings, v any) { *at(s) = v.(string) },
 		show: func(s *Settings) string { return *at(s) },
+		narrows: func(s *Settings, v any) bool {
+			return slices.Index(words, v.(string)) >= slices.Index(words, *at(s))
+		},
 	}
 }
 
@@ -92,16 +153,18 @@ func span(name string, at func(*Settings) *time.Duration, preset time.Duration) 
 			}
 			return d, ""
 		},
-		set:  func(s *Settings, v any) { *at(s) = v.(time.Duration) },
-		show: func(s *Settings) string { return at(s).String() },
+		set:     func(s *Settings, v any) { *at(s) = v.(time.Duration) },
+		show:    func(s *Settings) string { return at(s).String() },
+		narrows: func(s *Settings, v any) bool { return v.(time.Duration) <= *at(s) },
 	}
 }
 
 func count(name string, at func(*Settings) *int64, preset int64) key {
 	return key{
 		name: name, preset: preset, read: whole,
-		set:  func(s *Settings, v any) { *at(s) = v.(int64) },
-		show: func(s *Settings) string { return strconv.FormatInt(*at(s), 10) },
+		set:     func(s *Settings, v any) { *at(s) = v.(int64) },
+		show:    func(s *Settings) string { return strconv.FormatInt(*at(s), 10) },
+		narrows: func(s *Settings, v any) bool { return v.(int64) <= *at(s) },
 	}
 }
 

@@ -1,12 +1,12 @@
-// Package settings reads config.toml and the managed settings (§9.3, §11.3): identity, confirmation,
-// limits of a run (§10.4) and of a pack (§2.1), the
-// sandbox (§10.5). A store without a config.toml has the defaults, and costs
-// one look for each file.
+// Package settings reads config.toml, the managed settings and a project's hcp.toml (§9.3, §11.3): identity,
+// confirmation, limits of a run (§10.4) and of a pack (§2.1), the sandbox (§10.5), which packs. A store without
+// a config.toml has the defaults, and costs one look for each file.
 //
 // Nouns: Settings (the values in force), Row (one key, its value and where it came from, for `hcpx config
-// show`), Problem (what is wrong in a file, with its place). Managed settings beat config.toml. A key or
-// value that this runtime does not know is an error with its place, never ignored: it could be the one
-// that was meant to forbid something. Who may change settings is asked elsewhere (§9.6).
+// show`), Deny (what a project forbids), Problem (what is wrong in a file, with its place). Managed settings beat
+// config.toml; a project may only narrow. A key or value that this runtime does not know is an error with its
+// place, never ignored: it could be the one that was meant to forbid something. Who may change settings is asked
+// elsewhere (§9.6).
 package settings
 
 import (
@@ -24,13 +24,26 @@ import (
 // Settings are the values in force. They are not changed after Load.
 type Settings struct {
 	Agents       string // detect | trust-flags (§9.3)
-	ConfirmAgent string // ask | envelope (§15.2)
+	ConfirmAgent string // envelope | ask | approval: an agent's own confirmation counts, by a grant alone, never (§15.2)
 	Limits       Limits
-	PackFiles    int      // §2.1
+	PackFiles    int64    // §2.1
 	PackBytes    int64    // §2.1
 	Accept       []string // rules that the operator lets the sandbox keep in a weaker way (§10.5)
+	Home         string   // where the managed settings pin the store; "" = nowhere
+	Sources      []string // patterns of where packs may come from; nil = anywhere
+	Packs        []string // patterns of the packs that a project lets run in it; nil = all
+	Native       string   // allow | forbid: native-local (§10.3)
+	Dangerous    string   // allow | forbid: interpreters as the program of a command (§10.2)
+	Denies       []Deny   // of a project, in the order of the file
 	from         map[string]string
 }
+
+// The files that settings come from.
+const (
+	config  = "config.toml"
+	managed = "managed.toml"
+	project = "hcp.toml"
+)
 
 // Limits bound every run (§10.4).
 type Limits struct {
@@ -48,7 +61,7 @@ type Limits struct {
 type Row struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	From  string `json:"from"` // default | config.toml | managed.toml
+	From  string `json:"from"` // default | config.toml | managed.toml | hcp.toml
 	Note  string `json:"note,omitempty"`
 }
 
@@ -86,33 +99,67 @@ func Default() *Settings {
 	return s
 }
 
-// Load reads home/config.toml, then the managed file over it; either may be absent. managed may be "".
-// An *Error lists all that is wrong in both; then no setting holds.
-func Load(home, managed string) (*Settings, error) {
-	s := Default()
-	var problems []Problem
-	for _, f := range []struct{ path, name string }{{filepath.Join(home, "config.toml"), "config.toml"}, {managed, "managed.toml"}} {
-		if f.path == "" {
-			continue
-		}
-		src, err := read(f.path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // what stands in the way is the store's word
-			continue
-		}
-		if err != nil {
-			return nil, &Error{[]Problem{{File: f.path, Line: 1, Column: 1, Message: err.Error()}}}
-		}
-		problems = append(problems, s.apply(f.path, f.name, src)...)
+// Managed is the operator's file of this machine, read once. Its absence is the usual thing.
+type Managed struct {
+	path string
+	src  []byte
+	err  error
+}
+
+// ReadManaged reads the managed file; path may be "".
+func ReadManaged(path string) *Managed {
+	m := &Managed{path: path, err: fs.ErrNotExist}
+	if path != "" {
+		m.src, m.err = read(path, 0)
 	}
-	if len(problems) > 0 {
+	return m
+}
+
+// Home is where the store is pinned, "" where it is not; of a file with problems nothing counts.
+func (m *Managed) Home() string {
+	s := Default()
+	if m.err != nil || len(s.apply(m.path, managed, m.src)) > 0 {
+		return ""
+	}
+	return s.Home
+}
+
+// Load reads home/config.toml, then the managed file over it; either may be absent. An *Error lists all that is
+// wrong in both; then no setting holds.
+func Load(home string, m *Managed) (*Settings, error) {
+	s := Default()
+	path := filepath.Join(home, config)
+	src, err := read(path, 0)
+	problems, err := s.take(path, config, src, err)
+	if err != nil {
+		return nil, err
+	}
+	more, err := s.take(m.path, managed, m.src, m.err)
+	if err != nil {
+		return nil, err
+	}
+	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, &Error{problems}
 	}
 	return s, nil
 }
 
-// read refuses a file that other users can write, and what is no regular file without waiting for it.
-func read(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// take puts a file that was read, or could not be, into s. What is not there says nothing; what stands in the
+// way of a path is the store's word.
+func (s *Settings) take(path, name string, src []byte, err error) ([]Problem, error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{[]Problem{{File: path, Line: 1, Column: 1, Message: err.Error()}}}
+	}
+	return s.apply(path, name, src), nil
+}
+
+// read refuses a file that other users can write, and what is no regular file without waiting for it. flags are
+// more of open(2).
+func read(path string, flags int) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +185,9 @@ func (s *Settings) Rows() []Row {
 			from = "default"
 		}
 		rows = append(rows, Row{k.name, k.show(s), from, k.note})
+	}
+	for _, d := range s.Denies {
+		rows = append(rows, Row{"deny", d.String(), project, ""})
 	}
 	return rows
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ const (
 	other = iota
 	text
 	number
+	boolean
 	list
 )
 
@@ -23,6 +25,18 @@ type value struct {
 	kind int
 	text string // decoded, or the literal of a number
 	list []value
+}
+
+// texts are the values of a list of filled texts.
+func (v value) texts() ([]string, bool) {
+	out := make([]string, 0, len(v.list))
+	for _, one := range v.list {
+		if one.kind != text || one.text == "" {
+			return nil, false
+		}
+		out = append(out, one.text)
+	}
+	return out, v.kind == list
 }
 
 // reading is one file on its way into Settings. It takes the expressions of the TOML parser one by one,
@@ -34,13 +48,16 @@ type reading struct {
 	keys       map[string]key
 	seen       map[string]bool
 	problems   []Problem
+	deny       int // how many [[deny]] were begun, in a project's file
 }
 
 // apply puts a file's values into s and lists what is wrong with it.
 func (s *Settings) apply(path, name string, src []byte) []Problem {
 	r := &reading{s: s, file: path, name: name, keys: map[string]key{}, seen: map[string]bool{}}
 	for _, k := range keys() {
-		r.keys[k.name] = k
+		if k.may(name) {
+			r.keys[k.name] = k
+		}
 	}
 	if i := invalid(src); i >= 0 {
 		r.complain(src, i, "the file is not UTF-8", "")
@@ -53,6 +70,9 @@ func (s *Settings) apply(path, name string, src []byte) []Problem {
 		case unstable.Table:
 			name, at := dotted(node.Key())
 			table = name + "."
+			if r.denies(table) {
+				continue
+			}
 			r.once("["+name+"]", at)
 			if !r.prefix(table) {
 				r.unknown(name, at)
@@ -62,6 +82,10 @@ func (s *Settings) apply(path, name string, src []byte) []Problem {
 		case unstable.ArrayTable:
 			name, at := dotted(node.Key())
 			table = name + "."
+			if r.name == project && table == denyTable {
+				r.begin(at)
+				continue
+			}
 			r.unknown(name, at)
 		}
 	}
@@ -121,6 +145,10 @@ func (r *reading) pair(table string, node *unstable.Node) {
 	name, at := dotted(node.Key())
 	name = table + name
 	v := node.Value()
+	if r.denies(name) {
+		r.denyPair(name, at, v)
+		return
+	}
 	k, ok := r.keys[name]
 	if !ok && v.Kind == unstable.InlineTable && r.prefix(name+".") {
 		if r.once("["+name+"]", at) {
@@ -140,12 +168,16 @@ func (r *reading) pair(table string, node *unstable.Node) {
 	if !r.once(name, at) {
 		return
 	}
+	if v.Raw.Length > 0 {
+		at = v.Raw
+	}
 	read, wrong := k.read(valueOf(v))
 	if wrong != "" {
-		if v.Raw.Length > 0 {
-			at = v.Raw
-		}
 		r.wrong(at, wrong, "")
+		return
+	}
+	if r.name == project && !k.narrows(r.s, read) {
+		r.wrong(at, name+" gives more here than the "+k.show(r.s)+" in force; a project may only narrow", "")
 		return
 	}
 	k.set(r.s, read)
@@ -158,6 +190,8 @@ func valueOf(n *unstable.Node) value {
 		return value{kind: text, text: string(n.Data)}
 	case unstable.Integer:
 		return value{kind: number, text: string(n.Data)}
+	case unstable.Bool:
+		return value{kind: boolean, text: string(n.Data)}
 	case unstable.Array:
 		v := value{kind: list}
 		for it := n.Children(); it.Next(); {
@@ -177,8 +211,16 @@ func (r *reading) unknown(name string, at unstable.Range) {
 		return
 	}
 	hint := ""
-	if near := r.nearest(name); near != "" {
+	if r.name == project && name+"." == denyTable {
+		hint = "write it as [[deny]]"
+	} else if near := r.nearest(name); near != "" {
 		hint = "did you mean " + near + "?"
+	}
+	for _, k := range keys() {
+		if k.name == name || strings.HasPrefix(k.name, name+".") {
+			r.wrong(at, name+" may not stand in "+r.name, "")
+			return
+		}
 	}
 	r.wrong(at, name+" is no setting of this runtime", hint)
 }
@@ -186,10 +228,11 @@ func (r *reading) unknown(name string, at unstable.Range) {
 // nearest is the known key, or table, that is at most two edits away.
 func (r *reading) nearest(name string) string {
 	var known []string
-	for _, k := range keys() {
+	for _, k := range r.keys {
 		table, _, _ := strings.Cut(k.name, ".")
 		known = append(known, k.name, table)
 	}
+	slices.Sort(known)
 	return protocol.Nearest(name, known)
 }
 
@@ -198,10 +241,13 @@ func (r *reading) wrong(at unstable.Range, message, hint string) {
 }
 
 func (r *reading) complain(src []byte, offset int, message, hint string) {
+	line, column := placeOf(src, offset)
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Column: column, Message: message, Hint: hint})
+}
+
+// placeOf is the line and the column, in code points, of a place in src.
+func placeOf(src []byte, offset int) (line, column int) {
 	before := src[:min(max(offset, 0), len(src))]
 	start := bytes.LastIndexByte(before, '\n') + 1
-	r.problems = append(r.problems, Problem{
-		File: r.file, Line: bytes.Count(before, []byte{'\n'}) + 1, Column: utf8.RuneCount(before[start:]) + 1,
-		Message: message, Hint: hint,
-	})
+	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }

@@ -1,0 +1,52 @@
+package gate
+
+import (
+	"slices"
+
+	"hcpx/internal/grant"
+	"hcpx/internal/protocol"
+	"hcpx/internal/store"
+)
+
+// Rules are what settings and a project take away from what the store gives (§9.3). They never add anything.
+type Rules struct {
+	Denies      []grant.Grant // after the store's grants
+	NoNative    bool          // no pack runs outside the sandbox (§10.3)
+	NoDangerous bool          // no interpreter is the program of a command (§10.2)
+}
+
+// InForce is the state as the rules leave it: what decides, shows and explains reads this one. Whoever changes the
+// store changes the store's own.
+func (g *Gate) InForce(st *store.State) *store.State {
+	r := g.Rules
+	if len(r.Denies) == 0 && !r.NoNative && !r.NoDangerous {
+		return st
+	}
+	now := *st
+	now.Grants = slices.Concat(st.Grants, r.Denies)
+	if r.NoNative {
+		now.Native = nil
+	}
+	if r.NoDangerous {
+		now.Bins = slices.Clone(st.Bins)
+		for i := range now.Bins {
+			now.Bins[i].Dangerous = false
+		}
+	}
+	return &now
+}
+
+// Forbidden refuses what the settings forbid to allow; nil when they do not.
+func (r Rules) Forbidden(native, dangerous bool) *protocol.Error {
+	setting, what := "", ""
+	switch {
+	case native && r.NoNative:
+		setting, what = "sandbox.native_local", "a pack to run outside the sandbox"
+	case dangerous && r.NoDangerous:
+		setting, what = "sandbox.dangerous", "an interpreter as the program of a command"
+	default:
+		return nil
+	}
+	return protocol.Fail(protocol.OperatorRequired, "The setting "+setting+" forbids "+what+".").
+		With("setting", setting).WithHint("hcpx config show")
+}
