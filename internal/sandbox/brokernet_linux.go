@@ -127,17 +127,43 @@ func (n *hostNet) bind(c *call) unix.Errno {
 	return unix.EACCES
 }
 
-// option is setsockopt of what the filter asks for: errors of the network shall be told. The answerer's end has none.
+// option is setsockopt of what the filter asks for: lingering, and that errors of the network shall be told. The
+// answerer's end has none of these.
 func (n *hostNet) option(c *call) answer {
 	s, no := c.socket()
 	if no != 0 {
 		return fails(no)
 	}
 	defer s.close()
-	if s.answerer {
+	switch {
+	case s.answerer:
 		return answer{}
+	case c.args[1]&0xffffffff == solSocket && c.args[2]&0xffffffff == soLinger:
+		return fails(c.linger(s))
 	}
 	return answer{kind: proceeds}
+}
+
+// linger sets what closing the socket does. To wait for the other side is not given: whoever closes it last would
+// wait, and that can be this process, whose copy outlives a killed command. Such a socket is closed like any other,
+// and what was written goes out all the same.
+func (c *call) linger(s *childSocket) unix.Errno {
+	if int32(c.args[4]) < 8 {
+		return unix.EINVAL
+	}
+	raw, no := c.bytes(c.args[3], 8)
+	if no != 0 {
+		return no
+	}
+	if no := c.waits(); no != 0 {
+		return no
+	}
+	on, seconds := binary.NativeEndian.Uint32(raw) != 0, binary.NativeEndian.Uint32(raw[4:])
+	abort := unix.Linger{}
+	if on && seconds == 0 { // closing is a reset, and waits for nobody
+		abort.Onoff = 1
+	}
+	return number(unix.SetsockoptLinger(s.fd, unix.SOL_SOCKET, unix.SO_LINGER, &abort))
 }
 
 // sizeofStorage is the size of the largest address that the kernel takes.

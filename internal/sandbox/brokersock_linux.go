@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -20,7 +21,8 @@ type childSocket struct {
 	answerer               bool // the end of a pair that this process made
 }
 
-// socket takes the socket that a call names in its first argument.
+// socket takes the socket that a call names in its first argument. None of the command's sockets lingers (linger), so
+// to close the copy waits for nobody, also where it is the last.
 func (c *call) socket() (*childSocket, unix.Errno) {
 	fd, no := c.take(int(int32(c.args[0])))
 	if no != 0 {
@@ -125,6 +127,9 @@ func (s *childSocket) sockaddr(to netip.AddrPort) unix.Sockaddr {
 // connect connects the socket. Whether it waits is the socket's own matter, which the child may have set; a connect
 // that waits is broken off when the run is over.
 func (s *childSocket) connect(to netip.AddrPort, over <-chan struct{}) unix.Errno {
+	if flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK == 0 {
+		runtime.LockOSThread() // for good: the thread that waits ends with the call, or a process would keep hundreds
+	}
 	done, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)

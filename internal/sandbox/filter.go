@@ -16,6 +16,7 @@ type insn struct {
 const (
 	opLoad = 0x20 // LD W ABS
 	opAnd  = 0x54 // ALU AND K
+	opGo   = 0x05 // to a place as far as it may be
 	opJeq  = 0x15
 	opJge  = 0x35
 	opJset = 0x45
@@ -128,6 +129,10 @@ func (a *assembler) to(v verdict) label {
 func (a *assembler) link() (filter, error) {
 	program := make([]insn, len(a.lines))
 	for i, l := range a.lines {
+		if l.code == opGo {
+			program[i] = insn{code: opGo, k: uint32(a.places[l.jt] - i - 1)}
+			continue
+		}
 		jt, far := a.distance(i, l.jt)
 		jf, farther := a.distance(i, l.jf)
 		if far || farther {
@@ -179,7 +184,7 @@ func compileFilter(machine arch, p posture) (filter, error) {
 	a.op(opRet, retKill) // here, since jumps are short
 	a.place(own)
 	a.op(opLoad, offNumber)
-	a.tree(segments)
+	a.halves(segments)
 	for v := checkIoctl; v < verdicts; v++ {
 		if a.target[v] != next {
 			a.place(a.target[v])
@@ -193,6 +198,35 @@ func compileFilter(machine arch, p posture) (filter, error) {
 		}
 	}
 	return a.link()
+}
+
+// halves emits the search. What the lower half of it leads to stands behind the upper one, too far for a jump, so the
+// lower half has its answers, and the ways to the checks, right behind itself.
+func (a *assembler) halves(segments []segment) {
+	mid := len(segments) / 2
+	lower, upper, near := segments[:mid], a.label(), map[label]label{}
+	for i, s := range lower {
+		if near[s.to] == next {
+			near[s.to] = a.label()
+		}
+		lower[i].to = near[s.to]
+	}
+	a.jump(opJge, segments[mid].first, upper, next)
+	a.tree(lower)
+	for v := range verdicts {
+		here := near[a.target[v]]
+		switch {
+		case a.target[v] == next || here == next:
+		case v >= checkIoctl:
+			a.place(here)
+			a.jump(opGo, 0, a.target[v], next)
+		default:
+			a.place(here)
+			a.op(opRet, returned(v))
+		}
+	}
+	a.place(upper)
+	a.tree(segments[mid:])
 }
 
 // tree emits the search; a subtree of one segment is a jump to its place.

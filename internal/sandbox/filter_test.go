@@ -61,6 +61,9 @@ func interpret(t *testing.T, program []insn, machine uint32, nr uint32, args [6]
 		case opAnd:
 			acc &= in.k
 			continue
+		case opGo:
+			pc += int(in.k)
+			continue
 		case opRet:
 			return in.k
 		case opJeq:

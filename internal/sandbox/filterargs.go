@@ -38,10 +38,14 @@ const (
 	protoUDP         = 17
 	msgFastOpen      = 0x20000000
 	ioprioWhoProcess = 1
+	solSocket        = 1
 
 	soDontRoute       = 5
+	soLinger          = 13
 	soBindToDevice    = 25
 	soBindToIfindex   = 62
+	soPassPidfd       = 76
+	soPeerPidfd       = 77
 	ipOptions         = 4
 	ipRecvErr         = 11
 	ipUnicastIf       = 50
@@ -52,6 +56,8 @@ const (
 	ipv6PktInfo       = 50
 	ipv6RtHdr         = 57
 	ipv6UnicastIf     = 76
+	tcpFastOpen       = 23
+	tcpFastOpenConn   = 30
 	tcpULP            = 31
 )
 
@@ -109,6 +115,10 @@ func (a *assembler) check(v verdict) {
 		a.hosts(v)
 	case checkRoute:
 		a.route(yes)
+	case checkPeer: // the end of a pair that the runtime answers would show the runtime
+		a.arg(1)
+		a.jump(opJeq, solSocket, next, yes)
+		a.noneOf(2, soPeerPidfd)
 	case checkSignal, checkFork:
 		a.ask(v)
 	}
@@ -148,17 +158,18 @@ func (a *assembler) hosts(v verdict) {
 }
 
 // route refuses the options by which packets take another way than their address says: another interface, no gateway,
-// a route by way of others, another protocol above.
+// a route by way of others, another protocol above, a connect that is put off. One more would show the runtime to
+// whom it answers.
 func (a *assembler) route(yes label) {
 	levels := []struct {
 		level   uint32
 		options []uint32
-		asked   uint32 // an option that resolvers insist on, which the answerer's end does not have; 0 = none
+		asked   uint32 // an option that the runtime answers for; 0 = none
 	}{
-		{1, []uint32{soDontRoute, soBindToDevice, soBindToIfindex}, 0},
+		{solSocket, []uint32{soDontRoute, soBindToDevice, soBindToIfindex, soPassPidfd}, soLinger},
 		{0, []uint32{ipOptions, ipUnicastIf}, ipRecvErr},
 		{41, []uint32{ipv6OldPktInfo, ipv6OldRtHdr, ipv6OldPktOptions, ipv6PktInfo, ipv6RtHdr, ipv6UnicastIf}, ipv6RecvErr},
-		{protoTCP, []uint32{tcpULP}, 0},
+		{protoTCP, []uint32{tcpFastOpen, tcpFastOpenConn, tcpULP}, 0},
 	}
 	a.arg(1)
 	places := make([]label, len(levels))

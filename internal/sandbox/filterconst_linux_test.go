@@ -19,6 +19,8 @@ func Test_10_2_filter_constants(t *testing.T) {
 		"SOCK_STREAM": {sockStream, unix.SOCK_STREAM}, "SOCK_DGRAM": {sockDgram, unix.SOCK_DGRAM}, "SOCK_RAW": {sockRaw, unix.SOCK_RAW}, "SOCK_SEQPACKET": {sockSeqpacket, unix.SOCK_SEQPACKET},
 		"IPPROTO_TCP": {protoTCP, unix.IPPROTO_TCP}, "IPPROTO_UDP": {protoUDP, unix.IPPROTO_UDP}, "MSG_FASTOPEN": {msgFastOpen, unix.MSG_FASTOPEN},
 		"SO_DONTROUTE": {soDontRoute, unix.SO_DONTROUTE}, "SO_BINDTODEVICE": {soBindToDevice, unix.SO_BINDTODEVICE}, "SO_BINDTOIFINDEX": {soBindToIfindex, unix.SO_BINDTOIFINDEX},
+		"SOL_SOCKET": {solSocket, unix.SOL_SOCKET}, "SO_LINGER": {soLinger, unix.SO_LINGER}, "SO_PASSPIDFD": {soPassPidfd, unix.SO_PASSPIDFD}, "SO_PEERPIDFD": {soPeerPidfd, unix.SO_PEERPIDFD},
+		"TCP_FASTOPEN": {tcpFastOpen, unix.TCP_FASTOPEN}, "TCP_FASTOPEN_CONNECT": {tcpFastOpenConn, unix.TCP_FASTOPEN_CONNECT},
 		"IP_OPTIONS": {ipOptions, unix.IP_OPTIONS}, "IP_RECVERR": {ipRecvErr, unix.IP_RECVERR}, "IP_UNICAST_IF": {ipUnicastIf, unix.IP_UNICAST_IF},
 		"IPV6_RECVERR": {ipv6RecvErr, unix.IPV6_RECVERR}, "IPV6_PKTINFO": {ipv6PktInfo, unix.IPV6_PKTINFO}, "IPV6_RTHDR": {ipv6RtHdr, unix.IPV6_RTHDR},
 		"IPV6_UNICAST_IF": {ipv6UnicastIf, unix.IPV6_UNICAST_IF}, "TCP_ULP": {tcpULP, unix.TCP_ULP},

@@ -104,7 +104,8 @@ func moreDeclarations() map[verdict]says {
 		checkPair:       {"allowed for a unix stream or sequenced pair; else EACCES", pairOracle, socket},
 		checkSocket:     {"allowed for TCP and UDP of IPv4 and IPv6, and for the route table; else EACCES", fullOracle, socket},
 		checkHostSocket: {"allowed for TCP of IPv4 and IPv6; for UDP hcpx gives its own end; else EACCES", hostOracle, socket},
-		checkRoute:      {"EPERM for another interface, gateway, route or protocol above TCP; hcpx decides what only resolvers ask for; else allowed", routeOracle, map[int][]uint64{1: {0, 1, 6, 17, 41}, 2: {1, 2, 4, 5, 6, 11, 25, 31, 50, 57, 62, 76}}},
+		checkRoute:      {"EPERM for another interface, gateway, route or protocol above TCP, for fast open and handles of whoever sends; hcpx decides lingering and what only resolvers ask for; else allowed", routeOracle, map[int][]uint64{1: {0, 1, 6, 17, 41}, 2: {1, 2, 4, 5, 6, 11, 13, 23, 25, 30, 31, 50, 57, 62, 76}}},
+		checkPeer:       {"EPERM for a handle of the other end; else allowed", peerOracle, map[int][]uint64{1: {0, 1, 6}, 2: {17, 76, 77}}},
 		checkPriority:   {"allowed for the caller itself; else EPERM", ownOracle(0), map[int][]uint64{0: {1, 2}, 1: {1, 77}}},
 		checkIoprio:     {"allowed for the caller itself; else EPERM", ownOracle(1), map[int][]uint64{0: {1, 2}, 1: {1, 77}}},
 	}
@@ -188,12 +189,19 @@ func hostOracle(a [6]uint64) uint32 {
 }
 
 func routeOracle(a [6]uint64) uint32 {
-	refused := map[uint32][]uint32{1: {5, 25, 62}, 0: {4, 50}, 41: {2, 5, 6, 50, 57, 76}, 6: {31}}
+	refused := map[uint32][]uint32{1: {5, 25, 62, 76}, 0: {4, 50}, 41: {2, 5, 6, 50, 57, 76}, 6: {23, 30, 31}}
 	level, option := lo(a[1]), lo(a[2])
 	switch {
-	case level == 0 && option == 11, level == 41 && option == 25:
+	case level == 0 && option == 11, level == 1 && option == 13, level == 41 && option == 25:
 		return handed
 	case slices.Contains(refused[level], option):
+		return noPermission
+	}
+	return passes
+}
+
+func peerOracle(a [6]uint64) uint32 {
+	if lo(a[1]) == 1 && lo(a[2]) == 77 {
 		return noPermission
 	}
 	return passes
@@ -347,6 +355,9 @@ func wellFormed(t *testing.T, program []insn) {
 	for at, in := range program {
 		jump := in.code == opJeq || in.code == opJge || in.code == opJset
 		if jump && at+1+int(max(in.jt, in.jf)) >= len(program) {
+			t.Errorf("the jump at %d leaves the program", at)
+		}
+		if in.code == opGo && at+1+int(in.k) >= len(program) {
 			t.Errorf("the jump at %d leaves the program", at)
 		}
 		if in.code == opLoad && (in.k%4 != 0 || in.k > offArgs+44) {

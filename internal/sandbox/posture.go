@@ -51,7 +51,7 @@ func (p posture) verdict(r syscallRule) verdict {
 func networkVerdict(mode, name string) verdict {
 	sends := name == "sendto" || name == "sendmsg" || name == "sendmmsg"
 	names := name == "getsockname" || name == "getpeername"
-	local := name == "recvfrom" || name == "recvmsg" || name == "setsockopt" || names
+	local := name == "recvfrom" || name == "recvmsg" || name == "setsockopt" || name == "getsockopt" || names
 	switch mode {
 	case "full":
 		switch {
@@ -71,6 +71,8 @@ func networkVerdict(mode, name string) verdict {
 			return notify
 		case name == "setsockopt":
 			return checkRoute
+		case name == "getsockopt":
+			return checkPeer
 		case name == "recvfrom":
 			return checkSource
 		case name == "sendmsg":

@@ -62,6 +62,7 @@ const (
 	checkFastOpen2  // no connecting by sending, flags in argument 2
 	checkFastOpen3  // the same, flags in argument 3
 	checkRoute      // no socket chooses its way
+	checkPeer       // no socket gives a handle of the runtime
 	checkSignal     // the runtime sends it, but never to itself
 	checkFork       // the runtime lets a process begin; threads and the launcher's own child are free
 
@@ -233,6 +234,7 @@ func syscallTable() []syscallRule {
 		{"recvfrom", 45, 207, byNetwork},
 		{"recvmsg", 47, 212, byNetwork},
 		{"setsockopt", 54, 208, byNetwork},
+		{"getsockopt", 55, 209, byNetwork},
 		{"getsockname", 51, 204, byNetwork},
 		{"getpeername", 52, 205, byNetwork},
 	}
