@@ -19,15 +19,20 @@ import (
 type kind int
 
 const (
-	opens    kind = iota // opens a path, by its flags
-	opensHow             // the same, with the flags in memory
-	makes                // makes a path, or writes the one that is there
-	changes              // changes or removes a path that is there
-	moves                // changes one path and makes another
-	starts               // starts a program
-	connects             // aims a socket
-	hears                // receives from a socket
-	listens              // waits for connections
+	opens     kind = iota // opens a path, by its flags
+	opensHow              // the same, with the flags in memory
+	creates               // makes a file, or empties the one that is there
+	truncates             // changes a file that is there
+	makes                 // makes a path where none is
+	makesDir              // the same, of an empty directory
+	removes               // removes a file, or by its flags a directory; without flags a directory
+	unlinks               // removes a file
+	moves                 // removes one path and makes another, or takes its place
+	links                 // makes the second path where none is
+	starts                // starts a program
+	connects              // aims a socket
+	hears                 // receives from a socket
+	listens               // waits for connections
 )
 
 // atCwd stands for a call without a descriptor of a directory.
@@ -46,12 +51,12 @@ func watchedCalls() map[int32]call {
 	calls := map[int32]call{
 		unix.SYS_OPENAT:    {kind: opens, dir: 0, path: 1, flags: 2},
 		unix.SYS_OPENAT2:   {kind: opensHow, dir: 0, path: 1, flags: 2},
-		unix.SYS_TRUNCATE:  {kind: changes, dir: atCwd, path: 0},
-		unix.SYS_MKDIRAT:   {kind: makes, dir: 0, path: 1},
-		unix.SYS_UNLINKAT:  {kind: changes, dir: 0, path: 1},
+		unix.SYS_TRUNCATE:  {kind: truncates, dir: atCwd, path: 0},
+		unix.SYS_MKDIRAT:   {kind: makesDir, dir: 0, path: 1},
+		unix.SYS_UNLINKAT:  {kind: removes, dir: 0, path: 1, flags: 2},
 		unix.SYS_RENAMEAT:  {kind: moves, dir: 0, path: 1, dir2: 2, path2: 3},
 		unix.SYS_RENAMEAT2: {kind: moves, dir: 0, path: 1, dir2: 2, path2: 3},
-		unix.SYS_LINKAT:    {kind: moves, dir: 0, path: 1, dir2: 2, path2: 3},
+		unix.SYS_LINKAT:    {kind: links, dir: 0, path: 1, dir2: 2, path2: 3},
 		unix.SYS_SYMLINKAT: {kind: makes, dir: 1, path: 2},
 		unix.SYS_EXECVE:    {kind: starts, dir: atCwd, path: 0, flags: 1},
 		unix.SYS_EXECVEAT:  {kind: starts, dir: 0, path: 1, flags: 2},

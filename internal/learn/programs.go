@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hcpx/internal/protocol"
 )
 
 // programs fills bin and uses, with the commands that allow them. The first program is bin.
@@ -18,6 +20,8 @@ func (p *proposing) programs() {
 	for _, prog := range p.seen.Programs[1:] {
 		switch {
 		case seen[prog.Real] && prog.Path == prog.Real || seen[prog.Path]:
+		case !declarable(prog.Path):
+			p.note(oddProgram, prog.Path)
 		case within(prog.Real, p.Temp):
 			p.note("It starts %s, which it made itself. Inside, what a command writes can't be started.", prog.Path)
 		case p.shipped(prog):
@@ -37,9 +41,15 @@ func (p *proposing) programs() {
 	p.allow()
 }
 
+const oddProgram = "It starts %s, a name that no pack can declare: it holds a control character or is not UTF-8."
+
 // bin is the program of the command: by its name, or as a file that the pack must ship.
 func (p *proposing) bin(first Program) string {
 	name := base(first.Path)
+	if !declarable(first.Path) {
+		p.note(oddProgram, first.Path)
+		return shown(name)
+	}
 	if p.shipped(first) {
 		p.note("Ship %s in the pack as bin/%s, executable.", first.Path, name)
 		return "./bin/" + name
@@ -87,14 +97,17 @@ func (p *proposing) folded(paths, names []string) (out []string) {
 	return unique(out)
 }
 
-// shim notes a script that stands before the program of the same name.
+// shim notes a script that stands before the program of the same name, which may be a script itself, or before a binary
+// of a longer one.
 func (p *proposing) shim(first Program) {
 	if first.Head == "" || p.shipped(first) {
 		return
 	}
+	stem := base(first.Path)
 	for _, prog := range p.seen.Programs[1:] {
-		if stem := base(first.Path); prog.Head == "" && prog.Real != first.Real && strings.HasPrefix(base(prog.Path), stem) {
-			p.note("%s is a script that starts %s. Learn that one itself: hcpx allow --learn -- %s …", first.Path, prog.Real, prog.Real)
+		name := base(prog.Path)
+		if prog.Real != first.Real && (name == stem || prog.Head == "" && strings.HasPrefix(name, stem)) {
+			p.note("%s is a script that starts %s. Learn that one itself: hcpx allow --learn -- %s …", first.Path, prog.Real, protocol.Word(prog.Real))
 			return
 		}
 	}

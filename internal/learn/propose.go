@@ -17,8 +17,9 @@ type Facts struct {
 	Given      []string // what every command may read (§10.2)
 	// Closed says why a path stays closed to every pack, "" when it does not.
 	Closed func(path string) string
-	// Protected is the protected name that a path of the workspace is or lies in, "" for any other (§10.2).
-	Protected func(rel string) string
+	// Protected is the protected name that a path of the workspace is, lies in or, unless it is bare, holds; "" for any
+	// other (§10.2).
+	Protected func(rel string, bare bool) string
 	// Dangerous says that a program runs whatever it is told.
 	Dangerous func(name string) bool
 	// Hosts are the names that the hosts file gives an address.
@@ -107,7 +108,7 @@ func Propose(seen *Seen, f Facts) Proposal {
 }
 
 func (p *proposing) note(format string, a ...any) {
-	if text := fmt.Sprintf(format, a...); !slices.Contains(p.out.Notes, text) {
+	if text := shown(fmt.Sprintf(format, a...)); !slices.Contains(p.out.Notes, text) {
 		p.out.Notes = append(p.out.Notes, text)
 	}
 }
@@ -181,7 +182,7 @@ func (p *proposing) writes() {
 	group := func(list []string) []string {
 		out := []string{}
 		for _, g := range p.grouped(list) {
-			out = append(out, p.tilde(g))
+			out = append(out, shown(p.tilde(g)))
 		}
 		return out
 	}
@@ -209,7 +210,7 @@ func (p *proposing) protected(f File) []string {
 		if i > 0 {
 			rel = ".git/" + rel
 		}
-		if name := p.Protected(rel); name != "" {
+		if name := p.Protected(rel, f.Bare); name != "" {
 			return []string{name}
 		}
 	}

@@ -22,17 +22,21 @@ func facts() Facts {
 			}
 			return ""
 		},
-		Protected: func(rel string) string {
+		Protected: func(rel string, bare bool) string {
 			if within(rel, ".git/hooks") {
 				return ".git/hooks"
+			}
+			if rel == ".claude" && !bare {
+				return rel
 			}
 			return ""
 		},
 		Dangerous: func(name string) bool { return base(name) == "python3" },
-		Hosts:     map[netip.Addr][]string{netip.MustParseAddr("127.0.0.1"): {"localhost"}, netip.MustParseAddr("10.0.0.7"): {"db", "db.lan"}},
+		Hosts: map[netip.Addr][]string{netip.MustParseAddr("127.0.0.1"): {"localhost"}, netip.MustParseAddr("10.0.0.7"): {"db", "db.lan"},
+			netip.MustParseAddr("127.0.0.2"): {"VM", "localhost", "no/name"}},
 		Addresses: func(name string) []netip.Addr {
 			if name == "api.example.org" {
-				return []netip.Addr{netip.MustParseAddr("203.0.113.5")}
+				return []netip.Addr{netip.MustParseAddr("93.184.216.5")}
 			}
 			return nil
 		},
@@ -80,6 +84,7 @@ func Test_10_2_LearnProposesReads(t *testing.T) {
 		"a directory and its files":  {append([]File{{Path: "/srv/data", Real: "/srv/data", Dir: true, Read: true}}, read("/srv/data/x")...), []string{"/srv/data"}},
 		"a directory of everything":  {[]File{{Path: "/", Real: "/", Dir: true, Read: true}, {Path: "/home/ada", Real: "/home/ada", Dir: true, Read: true}}, nil},
 		"a directory of programs":    {[]File{{Path: "/nowhere/bin", Real: "/nowhere/bin", Dir: true, Read: true}}, nil},
+		"an odd name":                {read("/srv/data/a\x01", "/srv/data/\xff", "/home/ada/.ssh/\x01"), nil},
 		"what stays closed":          {read("/home/ada/.netrc", "/etc/ssh/key", "/home/ada/.ssh/id"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,30 +104,40 @@ func Test_10_2_LearnProposesReads(t *testing.T) {
 
 // §10.2: hosts are named as the program was told, else as the resolver was asked; what has no name is an address.
 func Test_10_2_LearnProposesHosts(t *testing.T) {
-	answers := []Answer{{Name: "www.example.org", At: []netip.Addr{netip.MustParseAddr("203.0.113.1")}}, {Name: "wiki.corp.example", At: []netip.Addr{netip.MustParseAddr("203.0.113.2")}}}
+	answers := []Answer{{Name: "www.example.org", At: []netip.Addr{netip.MustParseAddr("93.184.216.1")}}, {Name: "wiki.corp.example", At: []netip.Addr{netip.MustParseAddr("93.184.216.2")}},
+		{"a.example.org", []netip.Addr{netip.MustParseAddr("93.184.216.3")}}, {"b.example.org", []netip.Addr{netip.MustParseAddr("93.184.216.3")}},
+		{"meta.example.org", []netip.Addr{netip.MustParseAddr("168.63.129.16")}}, {"six.example.org", []netip.Addr{netip.MustParseAddr("64:ff9b::a00:1")}}}
 	for name, test := range map[string]struct {
 		to   string
 		argv []string
 		want []string
 		note string
 	}{
-		"asked of a server":             {"203.0.113.1:443", []string{"tool"}, []string{"www.example.org:443"}, ""},
-		"asked with a suffix":           {"203.0.113.2:80", []string{"tool", "http://wiki/x"}, []string{"wiki:80"}, ""},
-		"told by a URL":                 {"203.0.113.5:443", []string{"tool", "--url=https://ada@API.example.org./x"}, []string{"api.example.org:443"}, ""},
+		"asked of a server":             {"93.184.216.1:443", []string{"tool"}, []string{"www.example.org:443"}, ""},
+		"asked with a suffix":           {"93.184.216.2:80", []string{"tool", "http://wiki/x"}, []string{"wiki:80"}, ""},
+		"told by a URL":                 {"93.184.216.5:443", []string{"tool", "--url=https://ada@API.example.org./x"}, []string{"api.example.org:443"}, ""},
 		"told as an address":            {"127.0.0.1:8080", []string{"tool", "http://127.0.0.1:8080/"}, []string{"127.0.0.1:8080"}, ""},
 		"told with a port":              {"127.0.0.1:8080", []string{"tool", "127.0.0.1:8080"}, []string{"127.0.0.1:8080"}, ""},
 		"told as an address of six":     {"[::1]:8080", []string{"tool", "-h", "::1"}, []string{"[::1]:8080"}, ""},
 		"the loopback":                  {"127.0.0.1:8080", []string{"tool"}, []string{"localhost:8080"}, ""},
 		"of the hosts file, and inside": {"10.0.0.7:5432", []string{"tool", "-h", "db.lan"}, []string{"10.0.0.7:5432", "db.lan:5432"}, "must stand there itself"},
-		"of the hosts file, first name": {"10.0.0.7:5432", []string{"tool"}, []string{"10.0.0.7:5432", "db:5432"}, ""},
-		"unknown":                       {"203.0.113.77:443", []string{"tool", "secret"}, []string{"203.0.113.77:443"}, "No name is known"},
+		"of the hosts file, all names":  {"10.0.0.7:5432", []string{"tool"}, []string{"10.0.0.7:5432", "db.lan:5432", "db:5432"}, "has several names (db, db.lan)"},
+		"of the hosts file, in a URL":   {"127.0.0.2:80", []string{"tool", "http://vm:80/"}, []string{"127.0.0.2:80", "vm:80"}, "must stand there itself"},
+		"of the hosts file, in a text":  {"127.0.0.2:80", []string{"tool", "-c", "get('http://vm:80')"}, []string{"127.0.0.2:80", "vm:80"}, ""},
+		"a loopback of another number":  {"127.0.0.2:80", []string{"tool", "http://localhost/"}, []string{"127.0.0.2:80", "localhost:80"}, ""},
+		"asked by two names":            {"93.184.216.3:80", []string{"tool", "http://a.example.org"}, []string{"a.example.org:80", "b.example.org:80"}, "has several names"},
+		"asked and inside":              {"168.63.129.16:80", []string{"tool"}, []string{"168.63.129.16:80", "meta.example.org:80"}, "must stand there itself"},
+		"carried by six":                {"[64:ff9b::a00:1]:80", []string{"tool"}, []string{"[64:ff9b::a00:1]:80", "six.example.org:80"}, "must stand there itself"},
+		"no host":                       {"0.0.0.0:80", []string{"tool"}, nil, "no list of hosts takes"},
+		"a password of a URL":           {"93.184.216.77:443", []string{"tool", "http://ada:se'cret,@x.example.org"}, []string{"93.184.216.77:443"}, ""},
+		"unknown":                       {"93.184.216.77:443", []string{"tool", "secret"}, []string{"93.184.216.77:443"}, "No name is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts()
 			resolve := f.Addresses
 			f.Addresses = func(name string) []netip.Addr {
-				if name == "secret" {
-					t.Error("a word that is no URL was looked up")
+				if strings.Contains(name, "secret") || name == "ada" {
+					t.Errorf("%q was looked up", name)
 				}
 				return resolve(name)
 			}
@@ -138,13 +153,38 @@ func Test_10_2_LearnProposesHosts(t *testing.T) {
 	for _, n := range []struct {
 		seen Seen
 		want string
-	}{{Seen{}, `"none"`}, {Seen{Listens: true, Reached: []Reached{{netip.MustParseAddrPort("203.0.113.1:1")}}}, `{"hosts":["203.0.113.1:1"]}`}} {
+	}{{Seen{}, `"none"`}, {Seen{Listens: true, Reached: []Reached{{netip.MustParseAddrPort("93.184.216.1:1")}}}, `{"hosts":["93.184.216.1:1"]}`}} {
 		got, err := json.Marshal(Propose(&n.seen, facts()).Wrap.Network)
 		if n.seen.Listens {
 			n.want = `"full"`
 		}
 		if err != nil || string(got) != n.want {
 			t.Errorf("%s, want %s: %v", got, n.want, err)
+		}
+	}
+}
+
+// §10.2: what no manifest can hold is told by a text that a person can read, and a list of descriptors is told too.
+func Test_10_2_LearnTellsOddNames(t *testing.T) {
+	odd := tool("a\x1b")
+	got := Propose(&Seen{Programs: []Program{tool("tool"), odd}, Files: append(read("/srv/\xff\n", "/proc/self/fd", "/proc/self/fd/3"), File{Path: "/home/ada/work/\xfe", Real: "/home/ada/work/\xfe", Write: true})}, facts())
+	notes := strings.Join(got.Notes, "\n")
+	for _, want := range []string{`/srv/\xff\x0a, a name that no pack`, "It reads /proc/self/fd, which", `/opt/acme/a\x1b, a name`} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%q is not in %q", want, notes)
+		}
+	}
+	if got.Wrap.Uses != nil || got.Wrap.Reads != nil || len(got.Closed) != 0 || !cmp.Equal(got.Writes.Workspace, []string{`~/work/\xfe`}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// §10.2: a program that listens needs network full, which has datagrams.
+func Test_10_2_LearnNotesDatagrams(t *testing.T) {
+	for listens, want := range map[bool]bool{false: true, true: false} {
+		got := Propose(&Seen{Listens: listens, Datagrams: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:18200")}}, facts())
+		if strings.Contains(strings.Join(got.Notes, "\n"), "datagrams") != want {
+			t.Errorf("%v: %q", listens, got.Notes)
 		}
 	}
 }
@@ -169,6 +209,7 @@ func Test_10_2_LearnProposesPrograms(t *testing.T) {
 		"an interpreter":             {[]Program{tool("python3")}, "python3", nil, []string{"hcpx allow --dangerous /opt/acme/python3"}, "runs whatever"},
 		"a script of the workspace":  {[]Program{{Path: "/home/ada/work/x.sh", Real: "/home/ada/work/x.sh", Head: "#!/bin/sh"}, sh}, "./bin/x.sh", []string{"sh"}, []string{"hcpx allow sh"}, "Ship /home/ada/work/x.sh"},
 		"what it made itself":        {[]Program{sh, {Path: "/tmp/learn-1/x", Real: "/tmp/learn-1/x"}}, "sh", nil, nil, "can't be started"},
+		"a script before a script":   {[]Program{{Path: "/opt/shims/pip", Real: "/opt/shims/pip", Head: "#!/bin/sh"}, sh, {Path: "/opt/acme/pip", Real: "/opt/acme/pip", Head: "#!/opt/acme/py"}}, "pip", []string{"sh", "/opt/acme/"}, nil, "Learn that one itself: hcpx allow --learn -- /opt/acme/pip"},
 		"a script before the binary": {[]Program{{Path: "/opt/acme/py", Real: "/opt/acme/py", Head: "#!/bin/sh"}, sh, tool("py3")}, "py", []string{"sh", "/opt/acme/py3"}, nil, "Learn that one itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,6 +230,7 @@ func Test_10_2_LearnProposesPrograms(t *testing.T) {
 // §10.2: where it wrote, and what that makes of the command.
 func Test_10_2_LearnProposesWrites(t *testing.T) {
 	wrote := func(path string) File { return File{Path: path, Real: path, Write: true, Made: true} }
+	bare := func(path string) File { return File{Path: path, Real: path, Write: true, Made: true, Bare: true} }
 	moment := wrote("/home/ada/work/lock")
 	moment.Gone = true
 	for name, test := range map[string]struct {
@@ -206,6 +248,8 @@ func Test_10_2_LearnProposesWrites(t *testing.T) {
 		"other places":       {[]File{wrote("/tmp/a")}, "read", "personal", []string{}, []string{}, []string{"/tmp/a"}, nil},
 		"protected names": {[]File{wrote("/home/ada/work/.git/hooks/a"), wrote("/home/ada/git/hooks/b"), wrote("/home/ada/work/hooks/c")}, "write", "local",
 			[]string{"~/git/hooks/b", "~/work/.git/hooks/a", "~/work/hooks/c"}, []string{}, []string{}, []string{".git/hooks"}},
+		"a parent of them":     {[]File{bare("/home/ada/work/.claude")}, "write", "local", []string{"~/work/.claude"}, []string{}, []string{}, nil},
+		"a parent that is new": {[]File{wrote("/home/ada/work/.claude")}, "write", "local", []string{"~/work/.claude"}, []string{}, []string{}, []string{".claude"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Propose(&Seen{Programs: []Program{tool("tool")}, Files: test.files}, facts())

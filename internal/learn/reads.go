@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"hcpx/internal/protocol"
 )
@@ -15,12 +17,14 @@ const many = 8
 
 // reads fills the outside paths that were read.
 func (p *proposing) reads() {
-	var plain, linked, never []string
+	var plain, linked, never, odd []string
 	for _, f := range p.seen.Files {
 		switch {
 		case !f.Read || p.given(f) || p.inWork(f) || within(f.Path, p.Temp) || within(f.Real, p.Temp) || p.program(f):
+		case !declarable(f.Path):
+			odd = append(odd, f.Path)
 		case own(f.Path) || within(f.Path, "/sys") || within(f.Path, "/dev"):
-			if f.Path != "/dev/tty" && !within(f.Path, "/proc/self/fd") && !within(f.Path, "/dev/fd") {
+			if f.Path != "/dev/tty" && !strings.HasPrefix(f.Path, "/proc/self/fd/") && !strings.HasPrefix(f.Path, "/dev/fd/") {
 				never = append(never, f.Path)
 			}
 		case p.Closed(p.tilde(f.Path)) != "":
@@ -35,6 +39,10 @@ func (p *proposing) reads() {
 	}
 	if len(never) > 0 {
 		p.note("It reads %s, which no pack can; most programs do without.", some(never))
+	}
+	if len(odd) > 0 {
+		p.note("It reads %s, a name that no pack can declare: it holds a control character or is not UTF-8. Declare the directory that holds it.",
+			some(odd))
 	}
 	var list []string
 	for _, path := range append(p.grouped(plain), linked...) {
@@ -99,6 +107,31 @@ func outermost(list []string) []string {
 	return slices.DeleteFunc(list, func(path string) bool {
 		return slices.ContainsFunc(list, func(other string) bool { return other != path && within(path, other) })
 	})
+}
+
+// declarable says whether a manifest can hold a name: others would stand there as something else.
+func declarable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// shown writes what is not declarable in a text by numbers.
+func shown(text string) string {
+	if declarable(text) {
+		return text
+	}
+	var out strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) {
+			for _, c := range []byte(text[:size]) {
+				fmt.Fprintf(&out, `\x%02x`, c)
+			}
+		} else {
+			out.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return out.String()
 }
 
 func runnable(path string) bool {

@@ -56,6 +56,8 @@ type File struct {
 	// Write says that it was written, made, renamed or removed; Made, that it was not there before; Gone, that it is
 	// not there any more.
 	Write, Made, Gone bool
+	// Bare says that all that was written is a directory made or removed, with nothing in it.
+	Bare bool
 }
 
 // Reached is a stream connection that was begun.

@@ -49,12 +49,31 @@ func (t *tree) end() (count int) {
 				seen[pid] = true
 				count++
 			}
-			_ = unix.Kill(pid, unix.SIGKILL)               // it may have ended
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // only what this process has adopted
 		}
+		t.kill(left)
 		time.Sleep(time.Millisecond)
 	}
 	return count
+}
+
+// kill ends members. A number may be another process's by now: a handle is taken, and what it stands for is killed when
+// the number is a member's still.
+func (t *tree) kill(pids []int) {
+	handles := map[int]int{}
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			handles[pid] = fd
+		}
+	}
+	for _, pid := range t.members() {
+		if fd, held := handles[pid]; held {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)                     // it may have ended
+			_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // only what this process has adopted
+		}
+	}
+	for _, fd := range handles {
+		_ = unix.Close(fd)
+	}
 }
 
 // members are the living descendants of this process that were not there before.

@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/egress"
 )
 
 // namePort is where name servers answer.
@@ -161,25 +163,37 @@ func (w *watcher) look(n *notice) {
 		if path == "" {
 			return
 		}
-		switch c.kind {
-		case opens:
-			w.open(path, n.args[c.flags])
-		case opensHow:
-			if how := by.bytes(n.args[c.flags], 8); len(how) == 8 {
-				w.open(path, binary.NativeEndian.Uint64(how))
-			}
-		case starts:
-			w.start(path, by.words(n.args[c.flags]))
-		case makes:
-			w.file(path, false, true, true)
-		case changes:
-			w.file(path, false, true, false)
-		case moves:
-			w.file(path, false, true, false)
-			if second := w.path(by, n, c.dir2, c.path2); second != "" {
-				w.file(second, false, true, true)
-			}
+		w.change(by, n, c, path)
+	}
+}
+
+// change keeps what a call with a path does.
+func (w *watcher) change(by caller, n *notice, c call, path string) {
+	switch c.kind {
+	case opens:
+		w.open(path, n.args[c.flags])
+	case opensHow:
+		if how := by.bytes(n.args[c.flags], 8); len(how) == 8 {
+			w.open(path, binary.NativeEndian.Uint64(how))
 		}
+	case creates:
+		w.open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC)
+	case starts:
+		w.start(path, by.words(n.args[c.flags]))
+	case truncates:
+		w.file(path, act{write: true})
+	case makes, makesDir:
+		w.file(path, act{write: true, entry: true, makes: true, fresh: true, bare: c.kind == makesDir})
+	case removes:
+		w.remove(path, c.flags == 0 || n.args[c.flags]&unix.AT_REMOVEDIR != 0)
+	case unlinks:
+		w.remove(path, false)
+	case moves, links:
+		second := w.path(by, n, c.dir2, c.path2)
+		if c.kind == moves && !w.file(path, act{write: true, entry: true}) || second == "" {
+			return
+		}
+		w.file(second, act{write: true, entry: true, makes: true, fresh: c.kind == links})
 	}
 }
 
@@ -201,26 +215,56 @@ func (w *watcher) open(path string, flags uint64) {
 	if flags&unix.O_PATH != 0 {
 		return // it opens nothing
 	}
-	write := flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC|unix.O_CREAT) != 0
-	w.file(path, flags&unix.O_WRONLY == 0, write, flags&unix.O_CREAT != 0)
+	w.file(path, act{
+		read: flags&unix.O_WRONLY == 0, write: flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC|unix.O_CREAT) != 0,
+		makes: flags&unix.O_CREAT != 0, fresh: flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL,
+	})
 }
 
-// file keeps a file that is there, or that is made.
-func (w *watcher) file(path string, read, write, made bool) {
-	f := File{Path: filepath.Clean(path), Read: read, Write: write}
+// remove keeps what is removed. A directory that still holds something stays.
+func (w *watcher) remove(path string, dir bool) {
+	info, err := os.Lstat(path)
+	if err != nil || info.IsDir() != dir || dir && !empty(path) {
+		return
+	}
+	w.file(path, act{write: true, entry: true, bare: dir})
+}
+
+func empty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(1)
+	return len(names) == 0
+}
+
+// act is what a call does with a path.
+type act struct {
+	read, write bool
+	entry       bool // it acts on the name, not on what a link of that name leads to
+	makes       bool // what is not there; else it must be there
+	fresh       bool // it must not be there
+	bare        bool // a directory, and nothing in it
+}
+
+// file keeps a file that is there, or that is made. A call that the kernel refuses does nothing.
+func (w *watcher) file(path string, a act) bool {
+	f := File{Path: filepath.Clean(path), Read: a.read, Write: a.write, Bare: a.bare}
 	if own(f.Path) {
 		f.Real = f.Path // what a process is to itself is another thing here
 	} else {
 		info, err := os.Lstat(path)
-		if err == nil && info.Mode()&os.ModeSymlink != 0 && !(write && !read) {
+		if err == nil && info.Mode()&os.ModeSymlink != 0 && a.read {
 			info, err = os.Stat(path)
 		}
-		if err != nil && !made {
-			return
+		if err != nil && !a.makes || err == nil && a.fresh {
+			return false
 		}
 		f.Made, f.Dir, f.Real = err != nil, err == nil && info.IsDir(), leads(path)
-		if read && !write && unix.Access(f.Real, unix.R_OK) != nil {
-			return
+		if refused(path, f, a) {
+			return false
 		}
 	}
 	f.Read = f.Read && !f.Made
@@ -228,11 +272,27 @@ func (w *watcher) file(path string, read, write, made bool) {
 	if !known {
 		w.files[f.Path] = len(w.seen.Files)
 		w.seen.Files = append(w.seen.Files, f)
-		return
+		return true
 	}
 	old := &w.seen.Files[at]
+	if f.Write {
+		old.Bare = f.Bare && (old.Bare || !old.Write)
+	}
 	old.Read = old.Read || f.Read && !old.Made
 	old.Write = old.Write || f.Write
+	return true
+}
+
+// refused says whether the rights of the user don't allow the act.
+func refused(path string, f File, a act) bool {
+	switch {
+	case a.entry || f.Made:
+		path = strings.TrimRight(path, "/")
+		return unix.Access(path[:strings.LastIndexByte(path, '/')+1], unix.W_OK) != nil
+	case a.write:
+		return unix.Access(f.Real, unix.W_OK) != nil
+	}
+	return unix.Access(f.Real, unix.R_OK) != nil
 }
 
 func (w *watcher) start(path string, argv []string) {
@@ -305,7 +365,8 @@ func (w *watcher) hear(by caller, fd int) {
 	if err != nil || !w.named(from) {
 		return
 	}
-	a, ok := answer(buf[:n])
+	name, at, ok := egress.ReadAnswer(buf[:n])
+	a := Answer{name, at}
 	if ok && !slices.ContainsFunc(w.seen.Answers, func(old Answer) bool { return old.Name == a.Name && slices.Equal(old.At, a.At) }) {
 		w.seen.Answers = append(w.seen.Answers, a)
 	}

@@ -42,6 +42,11 @@ func program(args []string) int {
 		if l, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
 			err = l.Close()
 		}
+	case "creat":
+		var fd int
+		if fd, err = unix.Creat(args[1], 0o644); err == nil {
+			err = unix.Close(fd)
+		}
 	case "ask":
 		err = askName(args[1])
 	default:
@@ -159,7 +164,7 @@ func Test_10_2_LearnSeesFiles(t *testing.T) {
 		"sub/b":    {Read: true},
 		"new":      {Write: true, Made: true},
 		"old":      {Write: true, Gone: true},
-		"made":     {Read: false, Write: true, Made: true},
+		"made":     {Write: true, Made: true, Bare: true},
 		"made/old": {Write: true, Made: true},
 	} {
 		want.Path, want.Real = in(name), in(name)
@@ -172,6 +177,64 @@ func Test_10_2_LearnSeesFiles(t *testing.T) {
 	}
 	if f := seen.file(in("none")); f != nil {
 		t.Errorf("what is not there was read: %+v", f)
+	}
+}
+
+// §10.2: a call that the kernel refuses changes nothing: what is made must not be there, what is removed must be, a
+// directory must be empty, and the rights must be there.
+func Test_10_2_LearnSeesNoRefusedWrite(t *testing.T) {
+	dir := realTemp(t)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	put(t, in("full/f"), "1\n")
+	put(t, in("there"), "2\n")
+	if err := os.Mkdir(in("hollow"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	seen := watched(t, dir, "sh", "-c", `mkdir -p full full/new; rmdir full; ln -s x there; ln full/f there; set -C; echo >there
+		rm -f none; mv none full; rmdir hollow; true`)
+	for _, f := range seen.Files {
+		switch f.Path {
+		case in("full/new"), in("hollow"):
+			if !f.Write || !f.Bare {
+				t.Errorf("%+v", f)
+			}
+		default:
+			if f.Write && within(f.Path, dir) {
+				t.Errorf("nothing wrote %+v", f)
+			}
+		}
+	}
+	if seen.file(in("full/new")) == nil || seen.file(in("hollow")) == nil {
+		t.Errorf("%+v", seen.Files)
+	}
+	seen = itself(t, namePort, "creat", in("there"))
+	if f := seen.file(in("there")); f == nil || !f.Write || f.Made {
+		t.Errorf("what is emptied is written: %+v", f)
+	}
+	seen = watched(t, dir, "sh", "-c", "mkdir d; echo x >d/f; mv d e; mv -f e/f there; ln there second")
+	for name, bare := range map[string]bool{"d": false, "e": false, "there": false, "second": false} {
+		if f := seen.file(in(name)); f == nil || !f.Write || f.Bare != bare {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// §10.2: what the rights refuse is no write either. Root is refused nothing here.
+func Test_10_2_LearnSeesNoWriteWithoutRights(t *testing.T) {
+	if os.Geteuid() == 0 {
+		return
+	}
+	dir := realTemp(t)
+	closed := put(t, filepath.Join(dir, "closed/f"), "1\n")
+	if err := errors.Join(os.Chmod(closed, 0o444), os.Chmod(filepath.Dir(closed), 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(closed), 0o755) })
+	seen := watched(t, dir, "sh", "-c", "(echo >closed/f); (echo >closed/new); mkdir closed/d; rm -f closed/f; true")
+	for _, f := range seen.Files {
+		if f.Write && within(f.Path, filepath.Dir(closed)) {
+			t.Errorf("nothing wrote %+v", f)
+		}
 	}
 }
 
@@ -269,9 +332,9 @@ func message(name string, addrs ...netip.Addr) []byte {
 	msg = append(msg, 0, 0, 1, 0, 1)
 	msg = append(msg, 0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0, 12)
 	for _, a := range addrs {
-		kind := byte(dnsA)
+		kind := byte(1)
 		if a.Is6() {
-			kind = dnsAAAA
+			kind = 28
 		}
 		msg = append(msg, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 60)
 		msg = append(binary.BigEndian.AppendUint16(msg, uint16(len(a.AsSlice()))), a.AsSlice()...)
@@ -306,5 +369,41 @@ func Test_6_9_LearnIsCancelled(t *testing.T) {
 	_, err = Watch(ctx, Trial{Path: sh, Argv: []string{"sh", "-c", "trap '' TERM; sleep 1000; sleep 1000"}, Env: os.Environ(), Dir: t.TempDir()})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
+	}
+}
+
+// §10.2: by number nobody but a member is killed: the number may have become another process's.
+func Test_10_2_LearnKillsMembersAlone(t *testing.T) {
+	if _, err := exec.LookPath("sleep"); err != nil {
+		t.Skip("sleep is not installed")
+	}
+	begin := func() *exec.Cmd {
+		c := exec.Command("sleep", "1000")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		return c
+	}
+	stranger, member := begin(), begin()
+	tr := &tree{before: map[int]bool{}}
+	for pid, parent := range parents() {
+		if parent == os.Getpid() && pid != member.Process.Pid {
+			tr.before[pid] = true
+		}
+	}
+	tr.kill([]int{stranger.Process.Pid, member.Process.Pid})
+	for range 1000 {
+		if unix.Kill(member.Process.Pid, 0) != nil {
+			break
+		}
+		tr.kill([]int{stranger.Process.Pid, member.Process.Pid})
+		time.Sleep(time.Millisecond)
+	}
+	if unix.Kill(member.Process.Pid, 0) == nil {
+		t.Error("the member lives")
+	}
+	if unix.Kill(stranger.Process.Pid, 0) != nil {
+		t.Error("the stranger was killed")
 	}
 }

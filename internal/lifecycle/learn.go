@@ -126,16 +126,23 @@ func (l *Lifecycle) learnFacts(ctx context.Context, s protocol.Session, temp str
 	return f
 }
 
-// protectedName is the name of the closed list that covers a path of the workspace (§10.2); "" for any other.
-func protectedName(rel string) string {
+// protectedName is the name of the closed list that covers a path of the workspace, or the path itself when it holds
+// one (§10.2); "" for any other. A bare directory holds none: what is made or removed in it tells of itself.
+func protectedName(rel string, bare bool) string {
+	known := protect.Known(rel)
 	for _, g := range protect.List() {
 		for _, name := range g.Names {
-			if name != ".git" && protect.Covers(name, rel) {
+			switch {
+			case name == rel:
+				return rel
+			case name != ".git" && protect.Covers(name, rel):
 				return name
+			case bare && protect.Covers(rel, name):
+				known = false
 			}
 		}
 	}
-	if rel != ".git" && !protect.Known(rel) {
+	if !known {
 		return ""
 	}
 	return rel
