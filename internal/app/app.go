@@ -180,7 +180,8 @@ func placesOf(o Options, store string) places.Places {
 func (a *App) AuditConfig() audit.Config {
 	return audit.Config{
 		Dir: filepath.Join(a.home, "audit"), KeyPath: filepath.Join(a.places.Own(), "audit.key"), Now: a.o.Now,
-		Used: func() bool { return lifecycle.Used(a.store()) },
+		Used:   func() bool { return lifecycle.Used(a.store()) },
+		Anchor: a.settings.Anchor,
 	}
 }
 

@@ -38,6 +38,8 @@ func keys() []key {
 	agents.note, agents.narrows = "advice, no wall: a process of this user can hide from it", nil
 	confirm := choice("confirm.agent", func(s *Settings) *string { return &s.ConfirmAgent }, "envelope", "ask", "approval")
 	confirm.preset = "ask"
+	anchor := choice("audit.anchor", func(s *Settings) *string { return &s.Anchor }, "none", "journald", "syslog")
+	anchor.note, anchor.narrows = "with none, who owns the audit's files can put back an older copy of them all, unseen", nil
 	files := count("packs.max_files", func(s *Settings) *int64 { return &s.PackFiles }, 4096)
 	bytes := size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib)
 	files.narrows, bytes.narrows = nil, nil
@@ -63,6 +65,7 @@ func keys() []key {
 		words("sandbox.accept", func(s *Settings) *[]string { return &s.Accept }, "metadata", "signals"),
 		choice("sandbox.native_local", func(s *Settings) *string { return &s.Native }, "allow", "forbid"),
 		choice("sandbox.dangerous", func(s *Settings) *string { return &s.Dangerous }, "allow", "forbid"),
+		anchor,
 	}
 }
 

@@ -101,6 +101,7 @@ func Test_9_3_AProjectMayOnlyNarrow(t *testing.T) {
 		{"the store", "store.home = \"/srv\"", ":1:1: store.home may not stand in hcp.toml"},
 		{"sources", "packs.sources = [\"*\"]", ":1:1: packs.sources may not stand in hcp.toml"},
 		{"pack limits", "packs.max_files = 1", ":1:1: packs.max_files may not stand in hcp.toml"},
+		{"the audit's anchor", "[audit]\nanchor = \"none\"", ":1:2: audit may not stand in hcp.toml"},
 		{"allowing", "[[allow]]\nprincipal = \"*\"", ":1:3: allow is no setting"},
 		{"unknown", "packs.alow = []", ":1:1: packs.alow is no setting of this runtime"},
 		{"a bad list", "packs.allow = \"git\"", ":1:15: packs.allow is a list of patterns"},

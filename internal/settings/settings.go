@@ -34,6 +34,7 @@ type Settings struct {
 	Packs        []string // patterns of the packs that a project lets run in it; nil = all
 	Native       string   // allow | forbid: native-local (§10.3)
 	Dangerous    string   // allow | forbid: interpreters as the program of a command (§10.2)
+	Anchor       string   // none | journald | syslog: where each head of the audit goes as well (§15.4)
 	Denies       []Deny   // of a project, in the order of the file
 	from         map[string]string
 }
