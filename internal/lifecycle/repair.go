@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"hcpx/internal/gate"
@@ -56,36 +55,53 @@ func (l *Lifecycle) mend(s protocol.Session, view *RepairView) *protocol.Error {
 	return l.repairRuns(view)
 }
 
-// repairRuns puts back what runs that were killed with their runtime changed of what the host runs later (§10.2).
+// repairRuns puts back what runs that were killed with their runtime changed of what the host runs later (§10.2). One
+// that can't be mended keeps no other from it.
 func (l *Lifecycle) repairRuns(view *RepairView) *protocol.Error {
+	if err := protect.Sweep(l.Store.Home()); err != nil {
+		return storeFault(err, "Runs that were cut off cannot be looked for")
+	}
 	left, err := protect.Left(l.Store.Home())
 	if err != nil {
 		return storeFault(err, "Runs that were cut off cannot be looked for")
 	}
 	for _, run := range left {
-		changes, err := run.Mend()
-		shelf := filepath.Join(l.Store.Home(), "quarantine", run.Run)
-		switch {
-		case errors.Is(err, protect.ErrGone):
-			view.Kept = append(view.Kept, shelf)
-			view.Done = append(view.Done, "The workspace "+run.Root+" of the cut off run "+run.Run+" is gone; what it held before was put aside.")
-			continue
-		case err != nil:
-			return storeFault(err, "What the run "+run.Run+" changed in "+run.Root+" cannot be put back")
-		}
-		view.Done = append(view.Done, fmt.Sprintf("The run %s of %s in %s was cut off; %d protected names had changed since it began.", run.Run, run.Command, run.Root, len(changes)))
-		if len(changes) > 0 {
-			view.Kept = append(view.Kept, shelf)
-		}
-		for _, c := range changes {
-			if c.Restored {
-				view.Done = append(view.Done, c.Path+" in "+run.Root+" is as it was before that run.")
-			} else {
-				view.Left = append(view.Left, c.Path+" in "+run.Root+" could not be put back.")
-			}
-		}
+		repairRun(run, view)
 	}
 	return nil
+}
+
+func repairRun(run protect.Leftover, view *RepairView) {
+	changes, kept, err := run.Mend()
+	var busy *protect.BusyError
+	switch {
+	case errors.Is(err, protect.ErrGone):
+		view.Kept = append(view.Kept, kept)
+		view.Done = append(view.Done, "The workspace "+run.Root+" of the cut off run "+run.Run+" is gone, or another directory stands there; what it held before was put aside.")
+		return
+	case errors.Is(err, protect.ErrDamaged):
+		view.Kept = append(view.Kept, kept)
+		view.Done = append(view.Done, "What the cut off run "+run.Run+" left cannot be read and was put aside; look at the workspace yourself before you work there.")
+		return
+	case errors.As(err, &busy):
+		view.Left = append(view.Left, "A write command is running in "+busy.Root+"; repair again when it has ended, for the cut off run "+run.Run+".")
+		return
+	case err != nil:
+		view.Left = append(view.Left, "What the run "+run.Run+" changed in "+run.Root+" cannot all be put back: "+sentenceEnd(err.Error())+".")
+	}
+	if err == nil || len(changes) > 0 {
+		view.Done = append(view.Done, fmt.Sprintf("The run %s of %s in %s was cut off; %d protected names had changed since it began.", run.Run, run.Command, run.Root, len(changes)))
+	}
+	if len(changes) > 0 {
+		view.Kept = append(view.Kept, kept)
+	}
+	for _, c := range changes {
+		if c.Restored {
+			view.Done = append(view.Done, c.Path+" in "+run.Root+" is as it was before that run.")
+		} else {
+			view.Left = append(view.Left, c.Path+" in "+run.Root+" could not be put back.")
+		}
+	}
 }
 
 // mender is a store that can repair itself.

@@ -162,7 +162,9 @@ func (j *judge) protected(e *policy.Entry) {
 	}
 	at := jsondoc.Pointer("verbs", e.Key, "protected")
 	doc := document{policy.File, j.Policy.Src}
-	if len(list.Items) > 0 && (e.Operation == protocol.Read || e.Land != "" && e.Land != protocol.Local) {
+	wrap := j.Manifest.Wrap
+	reads := e.Operation == protocol.Read || wrap != nil && wrap.Workspace == "read"
+	if len(list.Items) > 0 && (reads || e.Land != "" && e.Land != protocol.Local) {
 		j.add(doc.issue("policy.protected", list.Offset, at, fmt.Sprintf("%q writes no workspace, so there is nothing protected that it could change.", e.Key)))
 		return
 	}

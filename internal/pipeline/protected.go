@@ -19,19 +19,40 @@ func (r *run) guards() bool {
 		r.world != nil && r.world.Spec != nil && len(r.world.Spec.Write) > 0
 }
 
-// guard looks at the protected names before a command that could change them; where it can't, nothing runs.
+func (r *run) watch() protect.Watch {
+	return protect.Watch{
+		Home: r.p.Gate.Store.Home(), Run: r.id, Command: r.req.PackID + "/" + r.req.VerbKey, User: r.p.Gate.Places.Home,
+		Root: r.s.Workspace, GitDirs: r.s.GitDirs, May: r.verb.Entry.Protected, Patience: r.world.Spec.Limits.Wall,
+	}
+}
+
+// guard waits for its turn and looks at the protected names before a command that could change them; where it can't,
+// nothing runs.
 func (r *run) guard() *protocol.Error {
 	if !r.guards() {
 		return nil
 	}
-	g, err := protect.Begin(r.ctx, protect.Watch{
-		Home: r.p.Gate.Store.Home(), Run: r.id, Command: r.req.PackID + "/" + r.req.VerbKey,
-		Root: r.s.Workspace, GitDirs: r.s.GitDirs, May: r.verb.Entry.Protected, Patience: r.world.Spec.Limits.Wall,
-	})
+	g, err := protect.Begin(r.ctx, r.watch())
 	if err == nil {
 		r.guarded = g
 		return nil
 	}
+	return unbegun(err)
+}
+
+// pending is guard's refusal for what an earlier run left, without waiting or changing anything.
+func (r *run) pending() *protocol.Error {
+	if !r.guards() {
+		return nil
+	}
+	if err := protect.Pending(r.watch()); err != nil {
+		return unbegun(err)
+	}
+	return nil
+}
+
+// unbegun is the refusal of step 8 for what protect says.
+func unbegun(err error) *protocol.Error {
 	var left *protect.LeftError
 	var busy *protect.BusyError
 	switch {
@@ -43,7 +64,7 @@ func (r *run) guard() *protocol.Error {
 		e.Step = 9
 		return e
 	case errors.As(err, &busy):
-		return unguarded("Another write command works in " + busy.Root + ", and one of the two changes protected names by design; they run one after the other.").
+		return unguarded("Another write command is running in " + busy.Root + ", and write commands of one workspace take turns; it did not end within the time limit of this one.").
 			WithHint("try again when it has ended")
 	}
 	return unguarded("What the host would run later cannot be guarded: " + protocol.Clause(err.Error()) + ".")
@@ -69,7 +90,10 @@ func (r *run) undone(err *protocol.Error) *protocol.Error {
 		return err
 	}
 	e := r.changedError()
-	if r.unseen != nil {
+	switch {
+	case r.unseen != nil && len(r.changes) > 0:
+		e = e.With("fault", protocol.Clause(r.unseen.Error())).WithHint("hcpx repair")
+	case r.unseen != nil:
 		e = protocol.Fail(protocol.InternalError, "The command ran, and the protected names of the workspace could not be looked at or put back: "+protocol.Clause(r.unseen.Error())+".").
 			With("ran", true).WithHint("hcpx repair")
 	}

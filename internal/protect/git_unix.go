@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -11,6 +12,37 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// gitPlace is a directory of git: the tree it lies in, and where.
+type gitPlace struct {
+	Tree   int    `json:"tree"`
+	Rel    string `json:"rel"`
+	Linked bool   `json:"linked,omitempty"` // only a worktree's
+	Shelf  bool   `json:"shelf,omitempty"`  // none yet, but below modules/, where submodules are looked for
+	Alias  string `json:"alias"`            // how a policy names it
+}
+
+// names are what is guarded in it.
+func (g gitPlace) names() []string {
+	switch {
+	case g.Linked:
+		return linkedNames[:]
+	case g.Shelf:
+		return []string{"HEAD"} // with it the directory becomes a git directory
+	}
+	return gitNames[:]
+}
+
+// shelves are its directories in which every directory is one of git.
+func (g gitPlace) shelves() []string {
+	switch {
+	case g.Linked:
+		return nil
+	case g.Shelf:
+		return []string{g.Rel}
+	}
+	return []string{path.Join(g.Rel, "worktrees"), path.Join(g.Rel, "modules")}
+}
 
 // gitPlaces finds the git directories of a workspace as they are before the run: .git, or where it points to within
 // the workspace; the root itself when it is a bare repository; those elsewhere; and in each of them the
@@ -24,58 +56,20 @@ func gitPlaces(ts trees) ([]gitPlace, error) {
 	switch {
 	case err != nil:
 		if isGitDir(root) {
-			all.add(gitPlace{0, ".", false, ".git"}, 0)
+			all.add(gitPlace{Rel: ".", Alias: ".git"}, 0)
 		}
 	case info.IsDir():
-		all.add(gitPlace{0, ".git", false, ".git"}, 0)
+		all.add(gitPlace{Rel: ".git", Alias: ".git"}, 0)
 	default:
 		all.pointed(dotGit, info.Mode().IsRegular())
 	}
 	for i := 1; i < len(ts); i++ {
-		all.add(gitPlace{i, ".", false, ".git"}, 0)
+		all.add(gitPlace{Tree: i, Rel: ".", Alias: ".git"}, 0)
 	}
 	return all.places, all.err
 }
 
-// hooksElsewhere are the directories in the workspace that core.hooksPath of its git directories names, as far as their
-// own configuration says it; the value of an included file, or of the user's, isn't looked for.
-func hooksElsewhere(ts trees, git []gitPlace) []string {
-	var names []string
-	for _, g := range git {
-		for _, file := range [...]string{"config", "config.worktree"} {
-			value := hooksPath(small(filepath.Join(ts[g.Tree].path, g.Rel, file)))
-			if value == "" {
-				continue
-			}
-			if !filepath.IsAbs(value) {
-				value = filepath.Join(ts[0].path, value)
-			}
-			if rel, err := filepath.Rel(ts[0].path, value); err == nil && rel != "." && filepath.IsLocal(rel) {
-				names = append(names, filepath.ToSlash(rel))
-			}
-		}
-	}
-	return names
-}
-
-// hooksPath is the last core.hooksPath of a configuration, as git itself writes it.
-func hooksPath(config string) string {
-	section, value := "", ""
-	for text := range strings.Lines(config) {
-		text = strings.TrimSpace(text)
-		if rest, ok := strings.CutPrefix(text, "["); ok {
-			name, after, _ := strings.Cut(rest, "]")
-			section, text = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(after)
-		}
-		k, v, ok := strings.Cut(text, "=")
-		if ok && section == "core" && strings.EqualFold(strings.TrimSpace(k), "hooksPath") {
-			value = strings.Trim(strings.TrimSpace(v), `"`)
-		}
-	}
-	return value
-}
-
-// isGitDir is how git knows one.
+// isGitDir is how git knows one, without what it says of HEAD's content.
 func isGitDir(dir string) bool {
 	_, head := os.Lstat(filepath.Join(dir, "HEAD"))
 	info, err := os.Stat(filepath.Join(dir, "objects"))
@@ -92,21 +86,28 @@ type finder struct {
 func (f *finder) pointed(dotGit string, file bool) {
 	target := dotGit
 	if file {
-		rest, ok := strings.CutPrefix(line(dotGit), "gitdir: ")
-		if !ok {
+		if target = gitFile(dotGit); target == "" {
 			return
 		}
-		target = rest
 	}
 	at := resolved(filepath.Dir(dotGit), target)
 	if rel, ok := f.inside(at); ok {
-		f.add(gitPlace{0, rel, false, ".git"}, 0)
+		f.add(gitPlace{Rel: rel, Alias: ".git"}, 0)
 	}
 	if common := line(filepath.Join(at, "commondir")); at != "" && common != "" {
 		if rel, ok := f.inside(resolved(at, common)); ok {
-			f.add(gitPlace{0, rel, false, ".git"}, 0)
+			f.add(gitPlace{Rel: rel, Alias: ".git"}, 0)
 		}
 	}
+}
+
+// gitFile is where a .git that is a file points to, "" when it says nothing.
+func gitFile(at string) string {
+	target, ok := strings.CutPrefix(line(at), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	return target
 }
 
 func (f *finder) inside(at string) (string, bool) {
@@ -114,31 +115,40 @@ func (f *finder) inside(at string) (string, bool) {
 	return rel, ok && at != ""
 }
 
-// add adds a git directory with its linked worktrees and submodules.
-func (f *finder) add(g gitPlace, depth int) {
+// full notes that more is there than is remembered.
+func (f *finder) full(g gitPlace, depth int) bool {
 	if len(f.places) > maxNodes/8 || depth > maxDepth {
 		f.err = &TooMuchError{f.trees.show(key(g.Tree, g.Rel))}
+	}
+	return f.err != nil
+}
+
+// add adds a git directory with its linked worktrees and submodules.
+func (f *finder) add(g gitPlace, depth int) {
+	if f.full(g, depth) {
 		return
 	}
 	f.places = append(f.places, g)
 	for _, name := range f.dirs(g, "worktrees") {
-		f.places = append(f.places, gitPlace{g.Tree, path.Join(g.Rel, "worktrees", name), true, g.Alias + "/worktrees/" + name})
+		f.places = append(f.places, gitPlace{Tree: g.Tree, Rel: path.Join(g.Rel, "worktrees", name), Linked: true, Alias: g.Alias + "/worktrees/" + name})
 	}
-	f.modules(gitPlace{g.Tree, path.Join(g.Rel, "modules"), false, g.Alias + "/modules"}, depth+1)
+	f.modules(gitPlace{Tree: g.Tree, Rel: path.Join(g.Rel, "modules"), Alias: g.Alias + "/modules"}, depth+1)
 }
 
 // modules adds the git directories of submodules. The name of one may have slashes, so that what is none holds more.
 func (f *finder) modules(at gitPlace, depth int) {
 	for _, name := range f.dirs(at, ".") {
-		if f.err != nil {
+		next := gitPlace{Tree: at.Tree, Rel: path.Join(at.Rel, name), Alias: at.Alias + "/" + name}
+		if _, err := os.Lstat(filepath.Join(f.trees[next.Tree].path, next.Rel, "HEAD")); err == nil {
+			f.add(next, depth+1)
+			continue
+		}
+		if f.full(next, depth) {
 			return
 		}
-		next := gitPlace{at.Tree, path.Join(at.Rel, name), false, at.Alias + "/" + name}
-		if isGitDir(filepath.Join(f.trees[next.Tree].path, next.Rel)) {
-			f.add(next, depth+1)
-		} else if depth < maxDepth {
-			f.modules(next, depth+1)
-		}
+		next.Shelf = true
+		f.places = append(f.places, next)
+		f.modules(next, depth+1)
 	}
 }
 
@@ -147,6 +157,9 @@ func (f *finder) dirs(g gitPlace, name string) []string {
 	l := looker{trees: f.trees}
 	names, err := l.list(g.Tree, path.Join(g.Rel, name))
 	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) && f.err == nil {
+			f.err = err
+		}
 		return nil // it isn't there, or is a link, which its node says
 	}
 	if len(names) > maxNodes {
@@ -177,23 +190,27 @@ func resolved(base, p string) string {
 
 // line is the first line of a small file.
 func line(at string) string {
-	first, _, _ := strings.Cut(small(at), "\n")
+	text, _ := small(at)
+	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSuffix(first, "\r")
 }
 
-// small is the text of a small regular file, "" when it is none.
-func small(at string) string {
+// maxText is how much of a file is read to be understood.
+const maxText = 4 << 20
+
+// small is the text of a regular file, "" when it is none or can't be read; more says that it is longer.
+func small(at string) (text string, more bool) {
 	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
+		return "", false
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	b, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {
-		return ""
+		return "", false
 	}
-	return string(text)
+	return string(b), len(b) > maxText
 }

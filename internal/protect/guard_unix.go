@@ -18,6 +18,7 @@ const Supported = true
 type Guard struct {
 	w      Watch
 	trees  trees
+	locks  locks
 	before record
 	dir    string // the journal's directory
 	held   *os.File
@@ -29,70 +30,148 @@ func Begin(ctx context.Context, w Watch) (*Guard, error) {
 		return nil, fmt.Errorf("%q cannot name a run", w.Run)
 	}
 	g := &Guard{w: w}
-	var err error
-	if g.trees, err = openTrees(append([]string{w.Root}, w.GitDirs...)); err != nil {
-		return nil, err
+	if err := g.enter(ctx); err != nil {
+		return nil, errors.Join(err, g.close())
 	}
-	if err := g.look(ctx); err != nil {
+	if err := g.look(); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
 }
 
-func (g *Guard) look(ctx context.Context) error {
-	if err := hold(ctx, g.trees[0].handle, len(g.w.May) > 0, g.w.Patience); err != nil {
-		if errors.Is(err, errBusy) {
-			return &BusyError{g.w.Root}
+// enter opens the trees and takes them. While it waited one may have become another directory; it is looked for anew.
+func (g *Guard) enter(ctx context.Context) (err error) {
+	for range 8 {
+		if g.trees, err = openTrees(append([]string{g.w.Root}, g.w.GitDirs...)); err != nil {
+			if errors.Is(err, os.ErrPermission) {
+				return errors.Join(pendingAt(g.w.Home, g.w.Root), err)
+			}
+			return err
 		}
-		return err
+		if g.locks, err = hold(ctx, g.w.Home, g.trees, g.w.Patience); err != nil {
+			return err
+		}
+		if len(g.trees.moved()) == 0 {
+			return nil
+		}
+		if err = g.close(); err != nil {
+			return err
+		}
+		g.trees, g.locks = nil, nil
 	}
-	left, err := Left(g.w.Home)
+	return fmt.Errorf("%s changes all the time", g.w.Root)
+}
+
+func (g *Guard) look() error {
+	left, err := leftovers(g.w.Home, true)
 	if err != nil {
 		return err
 	}
 	for _, l := range left {
-		if !l.shares(g.trees) {
+		if !l.shares(g.locks) {
 			continue
 		}
-		if same, err := l.settle(); err != nil || !same {
+		if same, err := l.settle(g.locks); err != nil || !same {
 			return errors.Join(err, &LeftError{l})
 		}
 	}
 	return g.write()
 }
 
-// write makes the journal: what was found, and beside it the content of every file, one after the other.
-func (g *Guard) write() (err error) {
-	g.dir = filepath.Join(openDir(g.w.Home), g.w.Run)
-	if err := os.MkdirAll(g.dir, 0o700); err != nil {
+// Pending is the LeftError with which Begin would refuse the workspace now. It changes nothing.
+func Pending(w Watch) error {
+	left, err := Left(w.Home)
+	if err != nil || len(left) == 0 {
 		return err
 	}
-	if g.held, err = seize(g.dir); err != nil {
-		return err
+	ts, err := openTrees(append([]string{w.Root}, w.GitDirs...))
+	if errors.Is(err, os.ErrPermission) {
+		return errors.Join(pendingAt(w.Home, w.Root), err)
 	}
-	content, err := os.OpenFile(filepath.Join(g.dir, contentFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, Trees: g.trees.names()}
-	l := &looker{trees: g.trees, content: content, view: view{}}
-	if g.before.Git, err = gitPlaces(g.trees); err == nil {
-		g.before.Hooks = hooksElsewhere(g.trees, g.before.Git)
-		l.git, l.hooks = g.before.Git, g.before.Hooks
-		err = l.all()
+	defer ts.close()
+	held, err := domain(ts)
+	if err != nil {
+		return err
 	}
-	g.before.Nodes = l.view
-	if err = errors.Join(err, content.Close()); err != nil {
-		return errors.Join(err, os.RemoveAll(g.dir))
+	defer held.close()
+	for _, l := range left {
+		if !l.shares(held) {
+			continue
+		}
+		same := false
+		err := l.judge(nil, true, func(m *mender) error {
+			diffs, err := m.differ()
+			same = err == nil && len(diffs.keys) == 0
+			return err
+		})
+		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
+			continue // somebody puts it back right now
+		}
+		if !same {
+			return errors.Join(err, &LeftError{l})
+		}
 	}
-	if err := g.before.save(g.dir); err != nil {
+	return nil
+}
+
+// pendingAt is the LeftError of a workspace that can't be opened: the run that was cut off may have closed it.
+func pendingAt(home, root string) error {
+	left, err := Left(home)
+	for _, l := range left {
+		if l.Root == root {
+			return &LeftError{l}
+		}
+	}
+	return err
+}
+
+// write makes the journal: what was found, and beside it the content of every file, one after the other.
+func (g *Guard) write() (err error) {
+	if g.dir, g.held, err = begin(g.w.Home, g.w.Run); err != nil {
+		return err
+	}
+	if err := g.remember(); err != nil {
 		return errors.Join(err, os.RemoveAll(g.dir))
 	}
 	return nil
 }
 
-// End looks again, once nothing of the run is alive, and undoes what it was not to do. The journal goes when all
-// is as it was; where that fails it stays, for repair.
+func (g *Guard) remember() error {
+	content, err := os.OpenFile(filepath.Join(g.dir, contentFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	info, err := content.Stat()
+	if err != nil {
+		return err
+	}
+	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, User: g.w.User, Began: info.ModTime().UnixNano(),
+		Trees: g.trees.names(), Held: g.locks.names()}
+	git, err := gitPlaces(g.trees)
+	if err != nil {
+		return err
+	}
+	if g.before.Git, g.before.Also, err = named(g.trees, g.w.User, git); err != nil {
+		return err
+	}
+	l := &looker{trees: g.trees, content: content, view: view{}, git: g.before.Git, also: g.before.Also}
+	if err := l.all(); err != nil {
+		return err
+	}
+	g.before.Nodes = l.view
+	if err := content.Close(); err != nil {
+		return err
+	}
+	return g.before.save(g.dir)
+}
+
+// End looks again, once nothing of the run is alive, and undoes what it was not to do. What it could not undo is told
+// as not restored, and the error says why. The journal goes when all was looked at and put back as far as that is
+// possible; else it stays, for repair.
 func (g *Guard) End() ([]Change, error) {
 	m := mender{home: g.w.Home, before: &g.before, trees: g.trees, journal: g.dir}
 	changes, err := m.mend()
@@ -107,5 +186,5 @@ func (g *Guard) close() error {
 	if g.held != nil {
 		err = g.held.Close()
 	}
-	return errors.Join(err, g.trees.close())
+	return errors.Join(err, g.locks.close(), g.trees.close())
 }

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,9 +31,12 @@ type record struct {
 	Run     string     `json:"run"`
 	Command string     `json:"command"`
 	May     []string   `json:"may,omitempty"`
+	User    string     `json:"user,omitempty"`
+	Began   int64      `json:"began"` // by the clock of files
 	Trees   []place    `json:"trees"`
+	Held    []place    `json:"held"`
 	Git     []gitPlace `json:"git"`
-	Hooks   []string   `json:"hooks,omitempty"`
+	Also    []spot     `json:"also,omitempty"`
 	Nodes   view       `json:"-"`
 	Saved   []saved    `json:"nodes"`
 }
@@ -44,7 +50,7 @@ type saved struct {
 func (ts trees) names() []place {
 	var list []place
 	for _, t := range ts {
-		list = append(list, place{t.path, t.node.Dev, t.node.Ino})
+		list = append(list, t.place())
 	}
 	return list
 }
@@ -67,6 +73,7 @@ func (r *record) save(dir string) error {
 	return os.Rename(at+"-", at)
 }
 
+// readRecord is ErrDamaged for what no run wrote.
 func readRecord(dir string) (*record, error) {
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -74,18 +81,40 @@ func readRecord(dir string) (*record, error) {
 	}
 	r := &record{Nodes: view{}}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, err
+		return nil, errors.Join(ErrDamaged, err)
 	}
 	for _, s := range r.Saved {
-		if s.Node == nil {
-			return nil, errors.New("the journal " + dir + " is damaged")
+		if s.Node == nil || !r.within(string(s.Key)) || s.Node.Offset < 0 || s.Node.Size < 0 {
+			return nil, ErrDamaged
 		}
 		r.Nodes[string(s.Key)] = s.Node
 	}
-	if len(r.Trees) == 0 {
-		return nil, errors.New("the journal " + dir + " is damaged")
+	r.Saved = nil
+	if r.Run != filepath.Base(dir) || len(r.Trees) == 0 {
+		return nil, ErrDamaged
+	}
+	for i := range r.Trees {
+		if r.Nodes[key(i, ".")] == nil {
+			return nil, ErrDamaged
+		}
+	}
+	for _, g := range r.Git {
+		if !r.within(key(g.Tree, g.Rel)) {
+			return nil, ErrDamaged
+		}
+	}
+	for _, s := range r.Also {
+		if !r.within(key(s.Tree, s.Rel)) {
+			return nil, ErrDamaged
+		}
 	}
 	return r, nil
+}
+
+// within says whether a key names a place in one of the trees.
+func (r *record) within(k string) bool {
+	tree, rel := unkey(k)
+	return tree >= 0 && tree < len(r.Trees) && key(tree, rel) == k && path.Clean(rel) == rel && filepath.IsLocal(rel) && !strings.Contains(rel, "\x00")
 }
 
 func (v view) keys() []string {
@@ -99,119 +128,186 @@ func (v view) keys() []string {
 
 var errBusy = errors.New("it is in use")
 
-// seize locks a journal, which tells a run that goes on from one that was killed.
-func seize(dir string) (*os.File, error) {
+// seize locks a journal, which tells a run that goes on from one that was killed. Whoever only looks has it
+// for a moment, so that it is tried again.
+func seize(dir string, patience time.Duration) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errBusy
+	for ; ; patience -= time.Millisecond {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return nil, errors.Join(err, f.Close())
+		case patience <= 0:
+			return nil, errors.Join(errBusy, f.Close())
 		}
-		return nil, errors.Join(err, f.Close())
+		time.Sleep(time.Millisecond)
 	}
-	return f, nil
 }
 
-// hold locks the workspace for the run: alone when the command changes protected names by design, so that no other
-// run takes its changes for its own command's. A file system without locks has no such order.
-func hold(ctx context.Context, root *os.File, alone bool, patience time.Duration) error {
+// gather locks the directory of journals for the moment in which one is begun, or all are looked through.
+func gather(home string, how int) (*os.File, error) {
+	f, err := os.Open(openDir(home))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = unix.Flock(int(f.Fd()), how); err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+}
+
+// begin makes the directory of a journal, which is this run's from its first moment on.
+func begin(home, run string) (dir string, held *os.File, err error) {
+	if err := os.MkdirAll(openDir(home), 0o700); err != nil {
+		return "", nil, err
+	}
+	all, err := gather(home, unix.LOCK_EX)
+	if err != nil {
+		return "", nil, err
+	}
+	defer all.Close()
+	dir = filepath.Join(openDir(home), run)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	held, err = seize(dir, 0)
+	return dir, held, err
+}
+
+// Left are the journals of runs that were killed, oldest first. It changes nothing.
+func Left(home string) ([]Leftover, error) { return leftovers(home, false) }
+
+// leftovers are the journals that nobody holds. One that isn't whole was cut off before its command started: it
+// is nobody's, and goes when sweep says so.
+func leftovers(home string, sweep bool) ([]Leftover, error) {
 	how := unix.LOCK_SH
-	if alone {
+	if sweep {
 		how = unix.LOCK_EX
 	}
-	var late <-chan time.Time
-	for nap := time.Millisecond; ; nap = min(2*nap, 20*time.Millisecond) {
-		err := unix.Flock(int(root.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil
-		}
-		if late == nil {
-			late = time.After(patience)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return errBusy
-		case <-time.After(nap):
-		}
-	}
-}
-
-// Left are the journals of runs that were killed, oldest first.
-func Left(home string) ([]Leftover, error) {
-	entries, err := os.ReadDir(openDir(home))
+	all, err := gather(home, how)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer all.Close()
+	names, err := all.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
 	var left []Leftover
-	for _, e := range entries {
-		dir := filepath.Join(openDir(home), e.Name())
-		f, err := seize(dir)
+	for _, name := range names {
+		dir := filepath.Join(openDir(home), name)
+		held, err := seize(dir, 0)
 		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		r, err := readRecord(dir)
-		if err = errors.Join(err, f.Close()); errors.Is(err, os.ErrNotExist) {
-			continue // killed before it was whole, and so before the command started
+		l, err := leftover(home, name, dir, sweep)
+		if err = errors.Join(err, held.Close()); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			left = append(left, Leftover{Home: home, Run: e.Name(), Command: "an unreadable journal", Root: dir})
-			continue
+		if l != nil {
+			left = append(left, *l)
 		}
-		left = append(left, Leftover{Home: home, Run: e.Name(), Command: r.Command, Root: r.Trees[0].Path, trees: r.Trees})
 	}
 	return left, nil
 }
 
-// shares says whether the leftover is of one of these trees.
-func (l Leftover) shares(ts trees) bool {
-	return slices.ContainsFunc(ts.names(), func(p place) bool {
-		return slices.ContainsFunc(l.trees, func(q place) bool { return p.Dev == q.Dev && p.Ino == q.Ino })
-	})
+func leftover(home, name, dir string, sweep bool) (*Leftover, error) {
+	r, err := readRecord(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+		if sweep {
+			return nil, os.RemoveAll(dir)
+		}
+		return nil, nil
+	case err != nil:
+		return &Leftover{Home: home, Run: name, Command: "an unreadable journal", Root: dir}, nil
+	}
+	return &Leftover{Home: home, Run: name, Command: r.Command, Root: r.Trees[0].Path, held: append(r.Held, r.Trees...)}, nil
 }
 
-// judge seizes the leftover and hands over what mends it. busy means that somebody else does so right now.
-func (l Leftover) judge(do func(m *mender) error) error {
+// Sweep removes what runs left that were killed before their command started.
+func Sweep(home string) error {
+	_, err := leftovers(home, true)
+	return err
+}
+
+// shares says whether the leftover's run held one of these directories.
+func (l Leftover) shares(held locks) bool {
+	return slices.ContainsFunc(l.held, held.has)
+}
+
+// judge hands over what mends the leftover. It holds what the run held, beside what the caller holds already, so that
+// no command is at work there.
+func (l Leftover) judge(held locks, gentle bool, do func(m *mender) error) error {
 	dir := filepath.Join(openDir(l.Home), l.Run)
-	held, err := seize(dir)
+	own, err := seize(dir, time.Second)
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer own.Close()
 	r, err := readRecord(dir)
 	if err != nil {
-		return errors.Join(ErrGone, err)
+		return err
 	}
-	var paths []string
-	for _, p := range r.Trees {
-		paths = append(paths, p.Path)
-	}
-	ts, err := openTrees(paths)
-	if errors.Is(err, os.ErrNotExist) || err == nil && !slices.Equal(ts.names(), r.Trees) {
-		return errors.Join(ErrGone, ts.close())
-	}
+	ts, err := reopen(r.Trees)
 	if err != nil {
 		return err
 	}
-	err = do(&mender{home: l.Home, before: r, trees: ts, journal: dir})
-	return errors.Join(err, ts.close())
+	defer ts.close()
+	if !gentle {
+		more, err := rest(l.Home, ts, held)
+		if err != nil {
+			return err
+		}
+		defer more.close()
+	}
+	return do(&mender{home: l.Home, before: r, trees: ts, journal: dir, gentle: gentle})
+}
+
+// rest takes what these trees need beside what is held, without waiting.
+func rest(home string, ts trees, held locks) (locks, error) {
+	all, err := domain(ts)
+	if err != nil {
+		// What the run left there can't be looked through: the roots alone are taken.
+		if all, err = roots(ts); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		if held.has(all[i].place) {
+			continue
+		}
+		now := make(chan time.Time)
+		close(now)
+		if err := all[i].take(context.Background(), home, now); err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+	}
+	return all, nil
 }
 
 // settle removes the journal when nothing of the list differs from it.
-func (l Leftover) settle() (same bool, err error) {
-	err = l.judge(func(m *mender) error {
+func (l Leftover) settle(held locks) (same bool, err error) {
+	err = l.judge(held, false, func(m *mender) error {
 		diffs, err := m.differ()
 		if err != nil || len(diffs.keys) > 0 {
-			return err
+			return errors.Join(err, m.giveBack())
 		}
 		same = true
 		return os.RemoveAll(m.journal)
@@ -220,16 +316,40 @@ func (l Leftover) settle() (same bool, err error) {
 }
 
 // Mend puts back what stood before the run that was cut off, as End would have done. When the workspace is gone
-// or the journal can't be read (ErrGone), the journal goes to the quarantine with what it remembers.
-func (l Leftover) Mend() (changes []Change, err error) {
-	err = l.judge(func(m *mender) error {
+// (ErrGone) or the journal can't be read (ErrDamaged), the journal goes to the quarantine with what it remembers,
+// to the place that is told.
+func (l Leftover) Mend() (changes []Change, kept string, err error) {
+	err = l.judge(nil, false, func(m *mender) error {
 		if changes, err = m.mend(); err != nil {
 			return err
 		}
 		return os.RemoveAll(m.journal)
 	})
-	if errors.Is(err, ErrGone) {
-		err = errors.Join(err, os.Rename(filepath.Join(openDir(l.Home), l.Run), filepath.Join(quarantineDir(l.Home), l.Run)))
+	shelf := filepath.Join(quarantineDir(l.Home), l.Run)
+	if !errors.Is(err, ErrGone) && !errors.Is(err, ErrDamaged) {
+		return changes, shelf, err
 	}
-	return changes, err
+	if fault := os.MkdirAll(shelf, 0o700); fault != nil {
+		return nil, "", fault
+	}
+	kept = unused(filepath.Join(shelf, "journal"))
+	if fault := os.Rename(filepath.Join(openDir(l.Home), l.Run), kept); fault != nil {
+		return nil, "", fault
+	}
+	return nil, kept, err
+}
+
+// unused is a path at which nothing lies.
+func unused(at string) string {
+	for i, name := 2, at; ; i++ {
+		if !exists(name) {
+			return name
+		}
+		name = at + "-" + strconv.Itoa(i)
+	}
+}
+
+func exists(at string) bool {
+	_, err := os.Lstat(at)
+	return !errors.Is(err, os.ErrNotExist)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 )
 
 // killed is a guard whose process died: its locks are gone and its journal is not.
@@ -42,7 +43,7 @@ func Test_10_2_Leftover(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Command != "x/y" {
 		t.Fatal(left, err)
 	}
-	changes, err := left[0].Mend()
+	changes, _, err := left[0].Mend()
 	if err != nil || len(changes) != 2 || !changes[0].Restored || !changes[1].Restored {
 		t.Fatalf("%+v %v", changes, err)
 	}
@@ -83,7 +84,7 @@ func Test_10_2_LeftoverWithoutHarm(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}
-	if _, err := left[0].Mend(); !errors.Is(err, ErrGone) {
+	if _, _, err := left[0].Mend(); !errors.Is(err, ErrGone) {
 		t.Error(err)
 	}
 	if left, err = Left(g.home); err != nil || len(left) > 0 {
@@ -96,38 +97,45 @@ func Test_10_2_LeftoverWithoutHarm(t *testing.T) {
 	if left, err = Left(g.home); err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}
-	if _, err := left[0].Mend(); !errors.Is(err, ErrGone) {
+	if _, _, err := left[0].Mend(); !errors.Is(err, ErrDamaged) {
 		t.Error(err)
 	}
 	g.closed()
 }
 
-// Commands that change protected names by design run alone in a workspace; others run beside each other.
-func Test_10_2_ByDesignIsAlone(t *testing.T) {
+// Write commands of one workspace take turns: what one changed and gets undone is never the other's look before.
+func Test_10_2_WritesTakeTurns(t *testing.T) {
 	g := newGround(t)
-	first, second := g.begin("first"), g.begin("second")
+	first := g.begin("first")
+	g.write(g.root+"/Makefile", "evil", 0o644)
 	var busy *BusyError
-	if _, err := Begin(context.Background(), g.watch("third", "*")); !errors.As(err, &busy) {
-		t.Error(err)
-	}
-	for _, guard := range []*Guard{first, second} {
-		if changes, err := guard.End(); err != nil || changes != nil {
-			t.Error(changes, err)
-		}
-	}
-	alone := g.begin("fourth", "*")
-	if _, err := Begin(context.Background(), g.watch("fifth")); !errors.As(err, &busy) {
-		t.Error(err)
+	if _, err := Begin(context.Background(), g.watch("second")); !errors.As(err, &busy) || busy.Root != g.root {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	w := g.watch("sixth")
-	w.Patience = 1 << 40
+	w := g.watch("third")
+	w.Patience = time.Hour
 	if _, err := Begin(ctx, w); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := alone.End(); err != nil {
-		t.Error(err)
+	waited := make(chan *Guard)
+	go func() {
+		guard, err := Begin(context.Background(), w)
+		if err != nil {
+			t.Error(err)
+		}
+		waited <- guard
+	}()
+	time.Sleep(20 * time.Millisecond)
+	if changes, err := first.End(); err != nil || len(changes) != 1 {
+		t.Error(changes, err)
+	}
+	if changes, err := (<-waited).End(); err != nil || changes != nil {
+		t.Error(changes, err)
+	}
+	if text, err := os.ReadFile(g.root + "/Makefile"); string(text) != "all:\n" {
+		t.Errorf("%s %v", text, err)
 	}
 	g.closed()
 }

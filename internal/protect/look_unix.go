@@ -3,14 +3,15 @@
 package protect
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,7 @@ type node struct {
 	Target []byte `json:"target,omitempty"`
 	Dev    uint64 `json:"dev"`
 	Ino    uint64 `json:"ino"`
+	Born   int64  `json:"born,omitempty"` // of a directory .git and of a tree
 }
 
 // view is what one look found, by key.
@@ -55,54 +57,149 @@ func unkey(k string) (tree int, rel string) {
 	return tree, rel
 }
 
-// gitPlace is a git directory: the tree it lies in, and where. A linked one is only a worktree's.
-type gitPlace struct {
-	Tree   int    `json:"tree"`
-	Rel    string `json:"rel"`
-	Linked bool   `json:"linked,omitempty"`
-	Alias  string `json:"alias"` // how a policy names it
-}
-
 // looker makes one look. Before a run it copies content; afterwards it has the look before to bear with what the run
 // did to hinder it.
 type looker struct {
 	trees   trees
 	git     []gitPlace
-	hooks   []string // directories of hooks in the workspace, from git's configuration
+	also    []spot // beside the list: what git's configuration names
 	before  view
+	gentle  bool // changes no mode to see more
 	content io.Writer
 	offset  int64
 	read    int64
 	view    view
 	absent  map[string]bool // what was looked for and not there
+	strict  map[string]bool // directories that must not appear: git would look into them
 	buffer  []byte
 }
 
 // all looks at every name of the list.
 func (l *looker) all() error {
+	l.strict = map[string]bool{}
+	if err := l.roots(); err != nil {
+		return err
+	}
 	if _, err := l.node(0, ".git"); err != nil {
 		return err
 	}
 	bare := false
 	for _, g := range l.git {
-		names := gitNames[:]
-		if g.Linked {
-			names = linkedNames[:]
-		}
-		for _, name := range names {
-			if err := l.leaf(g.Tree, path.Join(g.Rel, name)); err != nil {
-				return err
-			}
+		if err := l.place(g); err != nil {
+			return err
 		}
 		bare = bare || g.Tree == 0 && g.Rel == "."
 	}
-	names := append(rootNames(), l.hooks...)
+	names := rootNames()
 	if !bare {
 		names = append(names, "HEAD") // with it a directory becomes a git directory
 	}
 	for _, name := range names {
 		if err := l.leaf(0, name); err != nil {
 			return err
+		}
+	}
+	for _, s := range l.also {
+		if err := l.leaf(s.Tree, s.Rel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roots looks at the trees themselves: who can't enter one can't look, nor put back.
+func (l *looker) roots() error {
+	for i, t := range l.trees {
+		var st unix.Stat_t
+		fd := int(t.handle.Fd())
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		n := nodeOf(&st)
+		l.view[key(i, ".")] = n
+		if l.before != nil && !l.gentle && n.Mode&0o700 != 0o700 && l.before[key(i, ".")].Mode != n.Mode {
+			if err := unix.Fchmod(fd, n.Mode|0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place looks at a directory of git, and at those below it that git would look into.
+func (l *looker) place(g gitPlace) error {
+	for _, name := range g.names() {
+		if err := l.leaf(g.Tree, path.Join(g.Rel, name)); err != nil {
+			return err
+		}
+	}
+	for _, shelf := range g.shelves() {
+		if err := l.shelf(g.Tree, shelf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *looker) shelf(tree int, rel string) error {
+	n, err := l.node(tree, rel)
+	if err != nil || n == nil || n.Kind != kindDir {
+		return err
+	}
+	fd, err := l.trees[tree].open(rel)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), rel)
+	defer dir.Close()
+	names, err := listed(dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > maxNodes {
+		if l.before == nil {
+			return &TooMuchError{l.trees.show(key(tree, rel))}
+		}
+		n.Kind = kindFull
+		return nil
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+		if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFDIR && kind != unix.S_IFLNK {
+			continue
+		}
+		child := path.Join(rel, name)
+		if _, err := l.node(tree, child); err != nil {
+			return err
+		}
+		l.strict[key(tree, child)] = true
+	}
+	return nil
+}
+
+// late looks at places that git would look into only since the run: what is older there than the run stays.
+func (l *looker) late(git []gitPlace, spots []spot, began int64) error {
+	known := maps.Clone(l.view)
+	for _, s := range spots {
+		n, err := l.node(s.Tree, s.Rel)
+		if err != nil {
+			return err
+		}
+		if n != nil && n.Kind == kindDir && cmp.Or(n.Born, n.Ctime) >= began {
+			l.strict[key(s.Tree, s.Rel)] = true
+		}
+	}
+	for _, g := range git {
+		if err := l.place(g); err != nil {
+			return err
+		}
+	}
+	for k, n := range l.view {
+		if known[k] == nil && l.before[k] == nil && !l.strict[k] && n.Ctime < began {
+			delete(l.view, k)
 		}
 	}
 	return nil
@@ -164,12 +261,17 @@ func (l *looker) list(tree int, rel string) ([]string, error) {
 		return nil, err
 	}
 	dir := os.NewFile(uintptr(fd), rel)
+	names, err := listed(dir)
+	return names, errors.Join(err, dir.Close())
+}
+
+func listed(dir *os.File) ([]string, error) {
 	names, err := dir.Readdirnames(maxNodes + 1)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	slices.Sort(names)
-	return names, errors.Join(err, dir.Close())
+	return names, err
 }
 
 // node looks at one name, its parents first. It is nil when nothing is there; a parent that is no directory
@@ -228,7 +330,10 @@ func (l *looker) at(dir int, name, k string) (*node, error) {
 	case kindLink:
 		n.Target, err = target(dir, name)
 	case kindDir:
-		if was := l.before[k]; l.before != nil && n.Mode&0o700 != 0o700 && (was == nil || was.Mode != n.Mode) {
+		if name == ".git" {
+			n.Born = born(dir, name)
+		}
+		if was := l.before[k]; l.before != nil && !l.gentle && n.Mode&0o700 != 0o700 && (was == nil || was.Mode != n.Mode) {
 			err = chmodAt(dir, name, n.Mode|0o700) // else nobody could look into it
 		}
 	}
@@ -300,69 +405,4 @@ func target(dir int, name string) ([]byte, error) {
 		return nil, err
 	}
 	return buf[:n:n], nil
-}
-
-// tree is a directory that was opened before the run: what its path means later doesn't matter.
-type tree struct {
-	path   string
-	handle *os.File
-	node   *node
-}
-
-type trees []tree
-
-// openTrees opens the workspace and the git directories elsewhere, but for one that lies in another of them.
-func openTrees(paths []string) (trees, error) {
-	var ts trees
-	for i, p := range paths {
-		if i > 0 && slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(p, other+"/") }) {
-			continue
-		}
-		fd, err := unix.Open(p, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", p, err), ts.close())
-		}
-		var st unix.Stat_t
-		t := tree{path: p, handle: os.NewFile(uintptr(fd), p)}
-		ts = append(ts, t)
-		if err := unix.Fstat(fd, &st); err != nil {
-			return nil, errors.Join(err, ts.close())
-		}
-		ts[len(ts)-1].node = nodeOf(&st)
-	}
-	return ts, nil
-}
-
-func (ts trees) close() error {
-	var err error
-	for _, t := range ts {
-		err = errors.Join(err, t.handle.Close())
-	}
-	return err
-}
-
-// show is a key for people: a path in the workspace as it looks from there, others whole.
-func (ts trees) show(k string) string {
-	tree, rel := unkey(k)
-	if tree == 0 {
-		return rel
-	}
-	return filepath.Join(ts[tree].path, rel)
-}
-
-// open opens a directory beneath the tree, one step at a time and through no link. The caller closes it.
-func (t tree) open(rel string) (int, error) {
-	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd := int(t.handle.Fd())
-	for part := range strings.SplitSeq(rel, "/") {
-		next, err := unix.Openat(fd, part, how, 0)
-		if fd != int(t.handle.Fd()) {
-			err = errors.Join(err, unix.Close(fd))
-		}
-		if err != nil {
-			return -1, fmt.Errorf("%s: %w", filepath.Join(t.path, rel), err)
-		}
-		fd = next
-	}
-	return fd, nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,9 +23,19 @@ type mender struct {
 	before  *record
 	trees   trees
 	journal string
+	gentle  bool   // only compares
 	kept    int    // how many things lie in the quarantine of this run
 	shelf   string // that quarantine, once it is there
 	where   map[string]string
+	faults  map[string]error // of the last round
+	lost    map[string]error // what the journal doesn't hold any more
+	lent    []lent
+}
+
+// lent is a directory that got rights for the time of mending.
+type lent struct {
+	dir  *os.File
+	mode uint32
 }
 
 // diffs are the keys that differ, parents first, and what stands there now.
@@ -36,43 +47,65 @@ type diffs struct {
 // rounds are enough for a .git that comes back to be looked into, and for what was in it to be put back.
 const rounds = 3
 
-// mend puts back and looks again, until nothing differs or nothing helps. What still differs is told as not restored.
+// mend puts back and looks again, until nothing differs or nothing helps. What still differs is told as not restored;
+// the error says why, where there was one.
 func (m *mender) mend() ([]Change, error) {
 	found, err := m.differ()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.giveBack())
 	}
 	var order []string
 	first := map[string]Change{}
-	m.where = map[string]string{}
-	for range rounds {
+	m.where, m.lost = map[string]string{}, map[string]error{}
+	note := func() {
 		for _, k := range found.keys {
 			if _, known := first[k]; !known && !m.covers(found, k) {
 				first[k] = Change{Path: m.trees.show(k), Before: m.before.Nodes[k].state(), After: found.now[k].state()}
 				order = append(order, k)
 			}
 		}
-		if len(found.keys) == 0 {
-			break
-		}
-		if err := m.undo(found); err != nil {
-			return nil, err
+	}
+	for round := 0; round < rounds && len(found.keys) > 0; round++ {
+		note()
+		m.undo(found)
+		if err := m.giveBack(); err != nil {
+			m.fault(key(0, "."), err)
 		}
 		if found, err = m.differ(); err != nil {
-			return nil, err
+			return m.told(order, first, nil), errors.Join(err, m.giveBack())
 		}
 	}
+	note()
+	changes := m.told(order, first, found.keys)
+	if err := m.giveBack(); err != nil {
+		return changes, err
+	}
+	if len(found.keys) == 0 {
+		return changes, nil
+	}
+	var faults []error
+	for _, k := range slices.Sorted(maps.Keys(m.faults)) {
+		faults = append(faults, fmt.Errorf("%s: %w", m.trees.show(k), m.faults[k]))
+	}
+	return changes, errors.Join(faults...)
+}
+
+// told are the changes in order; what still differs is not restored.
+func (m *mender) told(order []string, first map[string]Change, differ []string) []Change {
 	var changes []Change
 	for _, k := range order {
 		c := first[k]
-		c.Kept, c.Restored = m.where[k], !slices.Contains(found.keys, k)
+		c.Kept, c.Restored = m.where[k], differ != nil && !slices.Contains(differ, k)
 		changes = append(changes, c)
 	}
-	for i, p := range m.moved() {
+	for i, p := range m.trees.moved() {
 		changes = append(changes, Change{Path: p, Before: m.trees[i].node.state()})
 	}
-	return changes, m.note(changes)
+	_ = m.note(changes) // who asked is told of each all the same
+	return changes
 }
+
+func (m *mender) fault(k string, err error) { m.faults[k] = errors.Join(m.faults[k], err) }
 
 // covers says whether a difference is only that of a directory above it, which is told instead.
 func (m *mender) covers(d diffs, k string) bool {
@@ -87,9 +120,9 @@ func (m *mender) covers(d diffs, k string) bool {
 }
 
 // moved are the trees whose path means another directory now.
-func (m *mender) moved() map[int]string {
+func (ts trees) moved() map[int]string {
 	moved := map[int]string{}
-	for i, t := range m.trees {
+	for i, t := range ts {
 		var st unix.Stat_t
 		if err := unix.Stat(t.path, &st); err != nil || st.Ino != t.node.Ino || uint64(st.Dev) != t.node.Dev {
 			moved[i] = t.path
@@ -101,13 +134,18 @@ func (m *mender) moved() map[int]string {
 // differ looks and compares.
 func (m *mender) differ() (diffs, error) {
 	git := m.before.Git
-	l := &looker{trees: m.trees, git: git, hooks: m.before.Hooks, before: m.before.Nodes, view: view{}}
-	if n, err := l.node(0, ".git"); err != nil {
+	l := &looker{trees: m.trees, git: git, also: m.before.Also, before: m.before.Nodes, gentle: m.gentle, view: view{}}
+	if n, err := l.node(0, ".git"); err != nil && !errors.Is(err, os.ErrPermission) {
 		return diffs{}, err
 	} else if n != nil && n.Kind == kindDir && !slices.ContainsFunc(git, func(g gitPlace) bool { return g.Tree == 0 && g.Rel == ".git" }) {
-		l.git = append(slices.Clone(git), gitPlace{0, ".git", false, ".git"})
+		l.git = append(slices.Clone(git), gitPlace{Rel: ".git", Alias: ".git"})
 	}
+	l.view, l.absent = view{}, nil // the roots come first
 	if err := l.all(); err != nil {
+		return diffs{}, err
+	}
+	now, also := m.since(l.git)
+	if err := l.late(now, also, m.before.Began); err != nil {
 		return diffs{}, err
 	}
 	d := diffs{now: l.view}
@@ -120,23 +158,48 @@ func (m *mender) differ() (diffs, error) {
 		d.keys = append(d.keys, k)
 	}
 	d.keys = slices.DeleteFunc(d.keys, func(k string) bool {
-		return same(k, m.before.Nodes[k], l.view[k]) || covered(m.before.May, m.alias(k))
+		was, is := m.before.Nodes[k], l.view[k]
+		if was == nil && is != nil && l.strict[k] {
+			return m.may(k, now, also)
+		}
+		return same(k, was, is) || m.may(k, now, also)
 	})
 	slices.Sort(d.keys)
 	return d, nil
 }
 
+// since are the git directories and submodules that git would look into now and that were not known before.
+func (m *mender) since(git []gitPlace) ([]gitPlace, []spot) {
+	now, also, _ := named(m.trees, m.before.User, git) // what it found before it failed is looked at
+	now = slices.DeleteFunc(slices.Clone(now), func(g gitPlace) bool {
+		return slices.ContainsFunc(git, func(o gitPlace) bool { return o.Tree == g.Tree && o.Rel == g.Rel })
+	})
+	also = slices.DeleteFunc(also, func(s spot) bool { return s.Alias == "" || slices.Contains(m.before.Also, s) })
+	return now, also
+}
+
+// may says whether the policy means a key. A root itself is never meant.
+func (m *mender) may(k string, now []gitPlace, also []spot) bool {
+	_, rel := unkey(k)
+	return rel != "." && covered(m.before.May, m.alias(k, now, also))
+}
+
 // alias is the path by which a policy means the key: what lies in a git directory is below .git, wherever that is.
-func (m *mender) alias(k string) string {
+func (m *mender) alias(k string, now []gitPlace, also []spot) string {
 	tree, rel := unkey(k)
+	for _, s := range slices.Concat(m.before.Also, also) {
+		if s.Tree == tree && s.Rel == rel && s.Alias != "" {
+			return s.Alias
+		}
+	}
 	best, alias := -1, rel
-	for _, g := range m.before.Git {
+	for _, g := range slices.Concat(m.before.Git, now) {
 		if g.Tree != tree || len(g.Rel) <= best {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(rel, g.Rel+"/"); ok {
 			best, alias = len(g.Rel), g.Alias+"/"+rest
-		} else if g.Rel == "." && slices.Contains(gitNames[:], strings.SplitN(rel, "/", 2)[0]) {
+		} else if top, _, _ := strings.Cut(rel, "/"); g.Rel == "." && (slices.Contains(gitNames[:], top) || top == "modules" || top == "worktrees") {
 			best, alias = 0, g.Alias+"/"+rel
 		}
 	}
@@ -149,7 +212,7 @@ func same(k string, was, is *node) bool {
 	wasDir, isDir := was == nil || was.Kind == kindDir, is == nil || is.Kind == kindDir
 	switch {
 	case k == key(0, ".git") && was != nil && was.Kind == kindDir:
-		return is != nil && is.Kind == kindDir && was.Ino == is.Ino && was.Dev == is.Dev && was.owned(is)
+		return is != nil && is.Kind == kindDir && was.one(is) && was.owned(is)
 	case wasDir && isDir:
 		return was == nil || is == nil || was.owned(is)
 	case was == nil || is == nil || was.Kind != is.Kind:
@@ -167,6 +230,11 @@ func same(k string, was, is *node) bool {
 		return was.SHA256 == is.SHA256 && was.owned(is)
 	}
 	return false
+}
+
+// one says whether both are one and the same directory.
+func (n *node) one(other *node) bool {
+	return place{"", n.Dev, n.Ino, n.Born}.is(place{"", other.Dev, other.Ino, other.Born})
 }
 
 func (n *node) owned(other *node) bool {
@@ -195,30 +263,35 @@ func (n *node) state() *State {
 	return s
 }
 
-// undo takes away what stands in the place of something else, then puts back what is missing.
-func (m *mender) undo(d diffs) error {
+// undo takes away what stands in the place of something else, then puts back what is missing. What fails doesn't
+// keep the rest from it.
+func (m *mender) undo(d diffs) {
+	m.faults = map[string]error{}
 	gone := map[string]bool{}
 	for _, k := range d.keys {
 		was, is := m.before.Nodes[k], d.now[k]
+		if err := m.held(k, was); err != nil {
+			m.fault(k, err)
+			continue
+		}
 		if is == nil || m.aboveGone(k, gone) {
 			continue
 		}
 		away, err := m.clear(k, was, is)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.trees.show(k), err)
+			m.fault(k, err)
 		}
 		gone[k] = away
 	}
 	for _, k := range d.keys {
 		was := m.before.Nodes[k]
-		if was == nil || d.now[k] != nil && !gone[k] && !m.aboveGone(k, gone) {
+		if was == nil || m.lost[k] != nil || d.now[k] != nil && !gone[k] && !m.aboveGone(k, gone) {
 			continue
 		}
 		if err := m.put(k, was); err != nil {
-			return fmt.Errorf("%s: %w", m.trees.show(k), err)
+			m.fault(k, err)
 		}
 	}
-	return nil
 }
 
 func (m *mender) aboveGone(k string, gone map[string]bool) bool {
@@ -234,13 +307,19 @@ func (m *mender) aboveGone(k string, gone map[string]bool) bool {
 // clear makes room at a name; away says that nothing stands there any more. A file that is the same one gets its old
 // content in its place, so that its other names have it again too.
 func (m *mender) clear(k string, was, is *node) (away bool, err error) {
+	tree, rel := unkey(k)
+	if rel == "." {
+		fd := int(m.trees[tree].handle.Fd())
+		_ = unix.Fchown(fd, int(was.UID), int(was.GID)) // shows in the next look
+		return false, unix.Fchmod(fd, was.Mode)
+	}
 	dir, name, err := m.parent(k)
 	if err != nil {
 		return false, err
 	}
 	defer unix.Close(dir)
 	if was != nil && was.Kind == kindDir && is.Kind == kindDir {
-		if k != key(0, ".git") || was.Ino == is.Ino && was.Dev == is.Dev {
+		if k != key(0, ".git") || was.one(is) {
 			return false, own(dir, name, was)
 		}
 		if m.sibling(was) == "" {
@@ -248,22 +327,64 @@ func (m *mender) clear(k string, was, is *node) (away bool, err error) {
 		}
 	}
 	if was != nil && was.Kind == kindFile && is.Kind == kindFile && was.Ino == is.Ino && was.Dev == is.Dev && was.SHA256 != "" {
-		if done, err := m.rewrite(k, dir, name, was, is); done || err != nil {
+		if done, err := m.rewrite(k, dir, name, was, is); done {
 			return false, err
 		}
 	}
 	return true, m.keep(k, dir, name)
 }
 
-// parent opens the directory of a key.
+// parent opens the directory of a key, and takes the right to write there for a while.
 func (m *mender) parent(k string) (int, string, error) {
 	tree, rel := unkey(k)
 	dir, err := m.trees[tree].open(path.Dir(rel))
-	return dir, path.Base(rel), err
+	if err != nil {
+		return dir, "", err
+	}
+	if err := m.lend(dir); err != nil {
+		return -1, "", errors.Join(err, unix.Close(dir))
+	}
+	return dir, path.Base(rel), nil
+}
+
+// lend makes a directory of this user writable until giveBack.
+func (m *mender) lend(dir int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil || st.Mode&0o300 == 0o300 || os.Geteuid() == 0 {
+		return err
+	}
+	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	mode := uint32(st.Mode) & 0o7777
+	m.lent = append(m.lent, lent{os.NewFile(uintptr(fd), ""), mode})
+	if err := unix.Fchmod(dir, mode|0o300); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return nil // one of another user shows in what is done there
+}
+
+// giveBack takes lent rights again, the last first. A directory whose mode was put right meanwhile keeps that.
+func (m *mender) giveBack() error {
+	var err error
+	for _, l := range slices.Backward(m.lent) {
+		var st unix.Stat_t
+		fd := int(l.dir.Fd())
+		if fault := unix.Fstat(fd, &st); fault == nil && uint32(st.Mode)&0o7777 == l.mode|0o300 {
+			err = errors.Join(err, unix.Fchmod(fd, l.mode))
+		}
+		err = errors.Join(err, l.dir.Close())
+	}
+	m.lent = nil
+	return err
 }
 
 // put puts back what stood at a key.
 func (m *mender) put(k string, was *node) error {
+	if _, rel := unkey(k); rel == "." {
+		return nil
+	}
 	if err := m.parents(k); err != nil {
 		return err
 	}
@@ -272,11 +393,20 @@ func (m *mender) put(k string, was *node) error {
 		return err
 	}
 	defer unix.Close(dir)
+	again := func(do func() error) error {
+		err := do()
+		if errors.Is(err, unix.EEXIST) { // it came back meanwhile, or with a directory above
+			if err = m.keep(k, dir, name); err == nil {
+				err = do()
+			}
+		}
+		return err
+	}
 	switch was.Kind {
 	case kindDir:
 		if k == key(0, ".git") {
 			if old := m.sibling(was); old != "" {
-				return unix.Renameat(dir, old, dir, name)
+				return again(func() error { return renameNew(dir, old, dir, name) })
 			}
 		}
 		if err := unix.Mkdirat(dir, name, was.Mode|0o700); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -284,16 +414,13 @@ func (m *mender) put(k string, was *node) error {
 		}
 		return own(dir, name, was)
 	case kindLink:
-		err = unix.Symlinkat(string(was.Target), dir, name)
+		return again(func() error { return unix.Symlinkat(string(was.Target), dir, name) })
 	case kindFile:
 		if was.SHA256 != "" {
-			err = m.create(dir, name, was)
+			return again(func() error { return m.create(dir, name, was) })
 		}
 	}
-	if errors.Is(err, unix.EEXIST) {
-		err = nil // it came back with a directory above; the next look judges it
-	}
-	return err // nil too for a device, a socket, a file that could not be read: told as not restored
+	return nil // a device, a socket, a file that could not be read: told as not restored
 }
 
 // parents makes the directories above a key again.
@@ -332,7 +459,8 @@ func (m *mender) sibling(was *node) string {
 	for _, name := range names {
 		var st unix.Stat_t
 		err := unix.Fstatat(int(m.trees[0].handle.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == nil && name != ".git" && st.Ino == was.Ino && uint64(st.Dev) == was.Dev {
+		if err == nil && name != ".git" && st.Ino == was.Ino && uint64(st.Dev) == was.Dev &&
+			(was.Born == 0 || was.Born == born(int(m.trees[0].handle.Fd()), name)) {
 			return name
 		}
 	}
@@ -356,5 +484,9 @@ func (m *mender) note(changes []Change) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(m.shelf, "changes.json"), append(text, '\n'), 0o600)
+	at := filepath.Join(m.shelf, "changes.json")
+	for i := 2; exists(at); i++ {
+		at = filepath.Join(m.shelf, fmt.Sprintf("changes-%d.json", i))
+	}
+	return os.WriteFile(at, append(text, '\n'), 0o600)
 }

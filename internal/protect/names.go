@@ -75,11 +75,11 @@ func rootNames() []string {
 	return names
 }
 
-// Covers says whether a glob of a policy's "protected" means a path (§10.2): segment by segment, * within one, and
+// Covers says whether a glob of a policy's "protected" means a path (§10.2): segment by segment, * within one and nothing else special, and
 // with all that lies below. The git directory is meant only by a glob that begins with .git: no * stands for it.
 func Covers(glob, name string) bool {
 	globs, names := strings.Split(glob, "/"), strings.Split(name, "/")
-	if len(globs) > len(names) || names[0] == ".git" && globs[0] != ".git" {
+	if strings.ContainsAny(glob, special) || len(globs) > len(names) || names[0] == ".git" && globs[0] != ".git" {
 		return false
 	}
 	for i, g := range globs {
@@ -89,6 +89,9 @@ func Covers(glob, name string) bool {
 	}
 	return true
 }
+
+// special are characters that other kinds of globs have; here they mean nothing, and no name of the list has one.
+const special = `?[]{}\`
 
 // covered says whether one of the globs means the path.
 func covered(globs []string, name string) bool {
@@ -102,7 +105,7 @@ func covered(globs []string, name string) bool {
 
 // Known says whether a glob of a policy means anything of the list: a name, what lies below one, or several.
 func Known(glob string) bool {
-	if _, err := path.Match(glob, ""); err != nil || glob == "" {
+	if glob == "" || strings.ContainsAny(glob, special) {
 		return false
 	}
 	for _, g := range List() {

@@ -27,6 +27,7 @@ func Test_4_7_Globs(t *testing.T) {
 		"*": true, "Makefile": true, "make*": true, ".git": true, ".git/config": true, ".git/hooks/pre-push": true, ".git/hooks/*": true,
 		".git/modules/a/b/config": true, ".git/worktrees/x/gitdir": true, ".claude/skills/a/SKILL.md": true, ".claude/*": true,
 		"": false, "src": false, "README.md": false, ".git/objects": false, ".git/HEAD": false, "[": false, "sub/Makefile.am": false, "Makefile/..": true,
+		"[Mm]akefile": false, "?akefile": false, `Make\file`: false, "{Makefile}": false, "[.]envrc": false, ".git/hook[s]": false,
 	} {
 		if Known(glob) != known {
 			t.Errorf("%q: %v", glob, !known)
@@ -37,7 +38,7 @@ func Test_4_7_Globs(t *testing.T) {
 		want       bool
 	}{
 		{"*", ".git", false}, {"*", ".git/config", false}, {"?git", ".git", false}, {".git", ".git/config", true}, {".gi*", ".git/config", false},
-		{".git/*", ".git/hooks/x", true}, {".claude/settings.json", ".claude", false}, {"Make*", "Makefile", true}, {"makefile", "Makefile", false},
+		{".git/*", ".git/hooks/x", true}, {".claude/settings.json", ".claude", false}, {"Make*", "Makefile", true}, {"[M]akefile", "Makefile", false}, {"?akefile", "Makefile", false}, {"[x", "[x", false}, {"makefile", "Makefile", false},
 	} {
 		if got := Covers(tt.glob, tt.name); got != tt.want {
 			t.Errorf("%s and %s: %v", tt.glob, tt.name, got)

@@ -25,4 +25,10 @@ func (*Guard) End() ([]Change, error) { return nil, nil }
 func Left(string) ([]Leftover, error) { return nil, nil }
 
 // Mend has nothing to put back.
-func (Leftover) Mend() ([]Change, error) { return nil, nil }
+func (Leftover) Mend() ([]Change, string, error) { return nil, "", nil }
+
+// Pending finds nothing.
+func Pending(Watch) error { return nil }
+
+// Sweep has nothing to remove.
+func Sweep(string) error { return nil }

@@ -26,8 +26,8 @@ type Watch struct {
 	Root    string   // the workspace
 	GitDirs []string // its git directories elsewhere
 	May     []string // globs of what the command changes by design (§4.7)
-	// Patience is how long another command is waited for that changes protected names by design, or that
-	// might be taken for one.
+	User    string   // the user's home, for git's ~/
+	// Patience is how long another write command in the same workspace or git directory is waited for.
 	Patience time.Duration
 }
 
@@ -47,11 +47,11 @@ type Change struct {
 	Restored bool   `json:"restored"`
 }
 
-// BusyError: another command holds the workspace.
+// BusyError: another write command holds the workspace or one of its git directories.
 type BusyError struct{ Root string }
 
 // Error is a clause.
-func (e *BusyError) Error() string { return "another command works in " + e.Root }
+func (e *BusyError) Error() string { return "another write command is running in " + e.Root }
 
 // TooMuchError: more lies at a protected name than is remembered.
 type TooMuchError struct{ Path string }
@@ -72,6 +72,9 @@ func (e *LeftError) Error() string {
 // ErrGone: the workspace of a leftover is not there any more, or is another directory.
 var ErrGone = errors.New("the workspace is gone")
 
+// ErrDamaged: the journal of a leftover can't be read, or says what no journal says.
+var ErrDamaged = errors.New("the journal is damaged")
+
 // Bounds of what is remembered for one run.
 const (
 	maxNodes = 4096
@@ -81,12 +84,13 @@ const (
 // Leftover is the journal of a run that was killed before it could look again.
 type Leftover struct {
 	Home, Run, Command, Root string
-	trees                    []place
+	held                     []place // the workspace and each git directory that the run held
 }
 
-// place is a tree as the journal names it.
+// place is a directory as the journal names it.
 type place struct {
 	Path string `json:"path"`
 	Dev  uint64 `json:"dev"`
 	Ino  uint64 `json:"ino"`
+	Born int64  `json:"born,omitempty"` // 0: not known
 }
