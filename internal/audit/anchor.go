@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -24,6 +25,9 @@ const anchorName = "hcpx-audit"
 
 // anchorStart begins an anchored head. Neither audit/head nor an entry begins so, and one key serves all three.
 const anchorStart = "hcpx-audit-head 1 seq="
+
+// ErrAnchor: a head must be anchored, and the log that should take it does not.
+var ErrAnchor = errors.New("its head can't be anchored")
 
 // anchor sends heads to the system's log. It opens nothing before the first one.
 type anchor struct {
@@ -76,7 +80,7 @@ func (a *anchor) hold(h Head, k *key, now time.Time) error {
 }
 
 func (a *anchor) failed(err error) error {
-	return fmt.Errorf("its head can't be anchored in %s at %s (audit.anchor): %w", a.kind, a.path, err)
+	return fmt.Errorf("%w in %s at %s (audit.anchor): %w", ErrAnchor, a.kind, a.path, err)
 }
 
 // reach opens the socket.

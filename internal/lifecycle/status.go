@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hcpx/internal/audit"
 	"hcpx/internal/gate"
 	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
@@ -63,7 +64,11 @@ func (h *health) auditStands() {
 		return
 	}
 	if err := h.AuditHealth(); err != nil {
-		h.fail("audit", "audit", "The audit is not well: "+sentenceEnd(err.Error())+".", "hcpx audit verify")
+		fix := "hcpx audit verify"
+		if errors.Is(err, audit.ErrAnchor) {
+			fix = "hcpx config show"
+		}
+		h.fail("audit", "audit", "The audit is not well: "+sentenceEnd(err.Error())+".", fix)
 		return
 	}
 	h.ok("audit", "audit", "It can be written, and its head fits.")
@@ -128,7 +133,7 @@ func (h *health) packs(look func(id string)) {
 	}
 	for _, id := range h.view.Active {
 		if id != gate.Bootstrap && !slices.Contains(ids, id) {
-			h.warn("pack", id, "It is activated in this session, but not installed.", "hcpx deactivate "+id)
+			h.warn("pack", id, "It is activated in this session, but not installed.", protocol.InSession("hcpx deactivate "+id, h.s.ID))
 		}
 	}
 }
