@@ -88,10 +88,13 @@ func Test_10_5_band_leaves_no_survivor(t *testing.T) { asUsers(t, noSurvivor) }
 
 func noSurvivor(t *testing.T) {
 	s := newScene(t)
-	for name, kernel := range band() {
-		s.in(kernel)
+	all := band()
+	all["accepted"] = older(4)
+	all["accepted"].Notify = false
+	for name, kernel := range all {
+		s.in(kernel, sandbox.Accepted()...)
 		t.Run(name+"/daemons", func(t *testing.T) {
-			if o := sandboxtest.Exec(t, s.sandbox, sandboxtest.Kind{}.Spec(t, "leave", "daemon", "band")); o.Exit != 0 || o.Report.Killed != 1 {
+			if o := sandboxtest.Exec(t, s.sandbox, sandboxtest.Kind{}.Spec(t, "leave", "daemon", "band")); (o.Exit != 0 || o.Report.Killed != 1) != (name == "accepted") { // no session begins there
 				t.Errorf("%+v", o)
 			}
 			if left := processes(t, sandboxtest.HelperArg, "stubborn"); len(left) > 0 {
@@ -108,27 +111,70 @@ func noSurvivor(t *testing.T) {
 				t.Errorf("survivors: %v", left)
 			}
 		})
-		t.Run(name+"/storm", func(t *testing.T) {
-			mark := "storm-" + strings.ReplaceAll(name, " ", "-")
-			if o := sandboxtest.Exec(t, s.sandbox, s.family("storm", "6", mark)); o.Exit != 0 || o.TimedOut {
-				t.Errorf("%+v", o)
+		for _, kind := range []string{"chain", "group-chain", "fork-chain"} {
+			for _, then := range []string{"end", "stay"} {
+				t.Run(name+"/"+kind+"/"+then, func(t *testing.T) { s.storm(t, kind, then) })
 			}
-			for range 20 {
-				if left := processes(t, familyArg, "chain", mark); len(left) > 0 {
-					t.Fatalf("survivors: %v", left)
+		}
+	}
+}
+
+// storm has a command begin chains of a kind, and looks for them afterwards.
+func (s *scene) storm(t *testing.T, kind, then string) {
+	mark := "storm-" + strings.ReplaceAll(t.Name(), "/", "-")
+	spec := s.family("storm", "6", mark, kind, then)
+	spec.Limits.Wall, spec.Limits.Grace = time.Minute, 100*time.Millisecond
+	if then == "stay" {
+		spec.Limits.Wall = time.Second
+	}
+	o := sandboxtest.Exec(t, s.sandbox, spec)
+	if o.TimedOut != (then == "stay") || then == "end" && o.Exit != 0 {
+		t.Errorf("%+v\n%s", o, o.Stderr)
+	}
+	if o.Duration > 8*time.Second {
+		t.Errorf("it took %s", o.Duration)
+	}
+	for range 20 {
+		if left := processes(t, familyArg, kind, mark); len(left) > 0 {
+			t.Fatalf("survivors: %v", left)
+		}
+	}
+}
+
+// §10.5: where a run is held together by its groups, shells and whoever handles signals without restarting calls make
+// processes as ever.
+func Test_10_5_band_forks_are_never_interrupted(t *testing.T) { asUsers(t, forksAreFree) }
+
+func forksAreFree(t *testing.T) {
+	s := newScene(t)
+	all := band()
+	all["accepted"] = older(4)
+	all["accepted"].Notify = false
+	const pipes = `n=0; while [ $n -lt 300 ]; do r=$(echo a | cat | cat) && [ "$r" = a ] || exit 3; n=$((n+1)); done`
+	for name, kernel := range all {
+		t.Run(name, func(t *testing.T) {
+			s.in(kernel, sandbox.Accepted()...)
+			if o := sandboxtest.Exec(t, s.sandbox, script(t, pipes, "cat")); o.Exit != 0 || o.StderrSize > 0 {
+				t.Errorf("pipelines: exit %d %s", o.Exit, o.Stderr)
+			}
+			for range 10 {
+				if o := sandboxtest.Exec(t, s.sandbox, script(t, "echo a | cat | cat", "cat")); o.Exit != 0 || string(o.Stdout) != "a\n" {
+					t.Errorf("a pipeline: exit %d %s", o.Exit, o.Stderr)
 				}
+			}
+			if o := sandboxtest.Exec(t, s.sandbox, s.family("forks")); o.Exit != 0 || o.StderrSize > 0 {
+				t.Errorf("forks: exit %d %s", o.Exit, o.Stderr)
 			}
 		})
 	}
 }
 
-// bandPostures are those of kernels whose Landlock does not know signals: they go through the broker, or the operator
-// accepted that metadata and signals are refused. The red team meets them too.
+// bandPostures are those of kernels whose Landlock does not know signals, and where the operator accepted that metadata
+// and signals are refused. The red team meets them too.
 func bandPostures() []posture {
 	weak := older(4)
 	weak.Notify, weak.GetFd = false, false
 	return []posture{
-		{"landlock without signal scope", sandbox.Options{Kernel: older(5)}, true},
 		{"landlock with refusals accepted", sandbox.Options{Kernel: weak, Accept: sandbox.Accepted()}, true},
 	}
 }

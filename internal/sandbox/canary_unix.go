@@ -253,8 +253,14 @@ func leaveBehind(jail string) error {
 	}
 	unix.CloseOnExec(ends[0])
 	unix.CloseOnExec(ends[1])
-	_, err = syscall.ForkExec(self, []string{CanaryName, "linger", jail},
-		&syscall.ProcAttr{Files: []uintptr{0, uintptr(ends[1]), uintptr(ends[1])}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	begin := func(session bool) error {
+		_, err := syscall.ForkExec(self, []string{CanaryName, "linger", jail},
+			&syscall.ProcAttr{Files: []uintptr{0, uintptr(ends[1]), uintptr(ends[1])}, Sys: &syscall.SysProcAttr{Setsid: session}})
+		return err
+	}
+	if err = begin(true); errors.Is(err, unix.EPERM) {
+		err = begin(false) // no session may begin where the operator accepted less (§10.5)
+	}
 	if err != nil {
 		return err
 	}

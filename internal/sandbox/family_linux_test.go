@@ -29,7 +29,9 @@ func family() {
 	}
 	verbs := map[string]func([]string) error{
 		"child": signalChild, "group": signalGroup, "own": signalOwn, "own-group": signalOwnGroup, "all": signalAll,
-		"absent": signalAbsent, "reach": reach, "storm": storm, "chain": chain,
+		"absent": signalAbsent, "reach": reach, "storm": storm, "forks": interrupted,
+		"chain": func([]string) error { return chain(unix.SYS_SETSID) }, "group-chain": func([]string) error { return chain(unix.SYS_SETPGID) },
+		"fork-chain": func([]string) error { return chain(unix.SYS_GETPID) },
 	}
 	maps.Copy(verbs, headlessVerbs())
 	if err := verbs[os.Args[2]](os.Args[3:]); err != nil {
@@ -273,19 +275,20 @@ func reach(a []string) error {
 }
 
 // chain begins its like and ends, for ever, and never executes anything: whoever looks for it finds one that is
-// gone.
-func chain([]string) error {
+// gone. Each flees first by a call, to a session or a group of its own, or not at all.
+func chain(flee uintptr) error {
 	for {
 		pid, _, no := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		if pid != 0 || no != 0 {
 			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
-		syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+		syscall.RawSyscall(flee, 0, 0, 0)
 	}
 }
 
-// storm begins chains, and ends while they go on.
+// storm begins so many chains of a kind, and ends while they go on, or stays, and resists SIGTERM as they do.
 func storm(a []string) error {
+	signal.Ignore(unix.SIGTERM, unix.SIGCHLD)
 	n, err := strconv.Atoi(a[0])
 	if err != nil {
 		return err
@@ -295,10 +298,49 @@ func storm(a []string) error {
 		return err
 	}
 	for range n {
-		if err := exec.Command(self, familyArg, "chain", a[1]).Start(); err != nil {
+		if err := exec.Command(self, familyArg, a[2], a[1]).Start(); err != nil {
 			return err
 		}
 	}
 	time.Sleep(300 * time.Millisecond)
+	if a[3] == "stay" {
+		time.Sleep(time.Hour)
+	}
+	return nil
+}
+
+// interrupted begins processes while a timer and their own ends interrupt it, with handlers that restart nothing.
+func interrupted([]string) error {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGALRM, unix.SIGCHLD)
+	for _, sig := range []syscall.Signal{unix.SIGALRM, unix.SIGCHLD} {
+		var action [8]uint64 // the kernel's sigaction: handler, flags, and what is left as it is
+		if _, _, no := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0); no != 0 {
+			return no
+		}
+		const restart = 0x10000000
+		if action[1]&restart == 0 {
+			return errors.New("void: the handler restarts nothing anyway")
+		}
+		action[1] &^= restart
+		if _, _, no := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); no != 0 {
+			return no
+		}
+	}
+	tick := unix.Timeval{Usec: 1000}
+	if _, err := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{Interval: tick, Value: tick}); err != nil {
+		return err
+	}
+	for n := range 2000 {
+		pid, _, no := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if no != 0 {
+			return fmt.Errorf("fork %d: %w", n, no)
+		}
+		if pid == 0 {
+			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		for _, err := unix.Wait4(int(pid), nil, 0, nil); errors.Is(err, unix.EINTR); {
+			_, err = unix.Wait4(int(pid), nil, 0, nil)
+		}
+	}
 	return nil
 }

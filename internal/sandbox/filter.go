@@ -59,9 +59,10 @@ type line struct {
 type mark int
 
 const (
-	markThread  mark = iota // the launcher's thread
-	markProcess             // the runtime, which it is a thread of
-	markKnock               // its secret, which lets it start its child
+	markThread    mark = iota // the launcher's thread
+	markProcess               // the runtime, which it is a thread of
+	markKnock                 // its secret, which lets its child have a session unasked
+	markKnockHigh             // the other half of it
 	marks
 )
 
@@ -75,7 +76,7 @@ type filter struct {
 
 // launcherValues are what tells a launcher from what it started. Its thread is in the same domain as its
 // children, so nothing but the filter keeps them from it: a signal to that thread would kill the runtime.
-// And only the launcher may start a process unasked: it shows a random number where the kernel ignores it.
+// And only the launcher's child may begin a session unasked: it shows a random number where the kernel ignores it.
 type launcherValues [marks]uint32
 
 func (f filter) with(values launcherValues) []insn {

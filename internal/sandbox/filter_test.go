@@ -26,11 +26,12 @@ const (
 	launcherTid = 4711
 	runtimePid  = 4700
 	knock0      = 0x1234
+	knock1      = 0x9876fedc
 )
 
 // loaded is the program as a launcher of these tests loads it.
 func loaded(f filter) []insn {
-	return f.with(launcherValues{markThread: launcherTid, markProcess: runtimePid, markKnock: knock0})
+	return f.with(launcherValues{markThread: launcherTid, markProcess: runtimePid, markKnock: knock0, markKnockHigh: knock1})
 }
 
 // interpret runs a loaded program as the kernel would on one call.

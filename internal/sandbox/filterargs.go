@@ -18,7 +18,6 @@ const (
 	fioSetown        = 0x8901
 	siocSpgrp        = 0x8902
 	cloneRefused     = 0x7e028000 // new namespaces; a child of the runtime instead of one's own
-	cloneThread      = 0x10000
 	fSetown          = 8
 	fSetownEx        = 15
 	fSetlease        = 1024
@@ -119,7 +118,7 @@ func (a *assembler) check(v verdict) {
 		a.arg(1)
 		a.jump(opJeq, solSocket, next, yes)
 		a.noneOf(2, soPeerPidfd)
-	case checkSignal, checkFork:
+	case checkSignal, checkSession, checkNoSession:
 		a.ask(v)
 	}
 }
@@ -193,7 +192,10 @@ func (a *assembler) route(yes label) {
 
 // ask are the checks of a tree that the runtime holds together (§10.5).
 func (a *assembler) ask(v verdict) {
-	yes, no, ask := a.to(allow), a.to(refuse), a.to(notify)
+	yes, no, ask := a.to(allow), a.to(refuse), next
+	if v != checkNoSession {
+		ask = a.to(notify) // only then somebody must listen
+	}
 	switch v {
 	case checkSignal:
 		// Nothing of the launcher's own may wait for an answer: Go sends signals to its threads while it holds
@@ -203,13 +205,19 @@ func (a *assembler) ask(v verdict) {
 		a.jump(opJeq, 0, no, next)
 		a.marked(markThread)
 		a.jump(opJeq, 0, no, ask)
-	case checkFork:
+	case checkSession, checkNoSession:
+		// The launcher waits for its child's exec meanwhile, so nobody may have to answer: the child shows a secret
+		// in an argument that the call does not have.
+		other := ask
+		if v == checkNoSession {
+			other = no
+		}
 		a.arg(0)
-		a.jump(opJset, cloneRefused, no, next)
-		a.jump(opJset, cloneThread, yes, next)
-		a.argHigh(0)
 		a.marked(markKnock)
-		a.jump(opJeq, 0, yes, ask)
+		a.jump(opJeq, 0, next, other)
+		a.argHigh(0)
+		a.marked(markKnockHigh)
+		a.jump(opJeq, 0, yes, other)
 	}
 }
 

@@ -13,7 +13,7 @@ func Test_10_2_filter_constants(t *testing.T) {
 		unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_PARENT
 	for name, pair := range map[string][2]uint64{
 		"TIOCSTI": {tiocsti, unix.TIOCSTI}, "TIOCLINUX": {tioclinux, unix.TIOCLINUX}, "CLONE_NEW*": {cloneRefused, clones},
-		"CLONE_THREAD": {cloneThread, unix.CLONE_THREAD}, "F_SETOWN": {fSetown, unix.F_SETOWN}, "F_SETOWN_EX": {fSetownEx, unix.F_SETOWN_EX},
+		"F_SETOWN": {fSetown, unix.F_SETOWN}, "F_SETOWN_EX": {fSetownEx, unix.F_SETOWN_EX},
 		"F_SETLEASE": {fSetlease, unix.F_SETLEASE}, "MFD_NOEXEC_SEAL": {mfdNoexecSeal, unix.MFD_NOEXEC_SEAL}, "S_ISUID|S_ISGID": {setidBits, unix.S_ISUID | unix.S_ISGID},
 		"AF_UNIX": {familyUnix, unix.AF_UNIX}, "AF_INET": {familyInet, unix.AF_INET}, "AF_INET6": {familyInet6, unix.AF_INET6}, "AF_NETLINK": {familyNetlink, unix.AF_NETLINK},
 		"SOCK_STREAM": {sockStream, unix.SOCK_STREAM}, "SOCK_DGRAM": {sockDgram, unix.SOCK_DGRAM}, "SOCK_RAW": {sockRaw, unix.SOCK_RAW}, "SOCK_SEQPACKET": {sockSeqpacket, unix.SOCK_SEQPACKET},

@@ -50,7 +50,7 @@ func page() string {
 	rows("By the network", "§10.2, Network.", []string{"none", "hosts", "full"}, byNetwork, func(r syscallRule) []string {
 		return []string{words(networkVerdict("none", r.name)), words(networkVerdict("hosts", r.name)), words(networkVerdict("full", r.name))}
 	})
-	rows("Signals and new processes", "By what keeps signals in the run (§10.5): the kernel, hcpx, or nothing, where the operator accepted that none is sent.",
+	rows("Signals, groups and sessions", "By what keeps signals in the run (§10.5): the kernel, hcpx, or nothing, where the operator accepted that none is sent. hcpx lets\ngroups and sessions begin until the run is killed.",
 		[]string{"kernel", "hcpx", "accepted"}, bySignals, func(r syscallRule) []string {
 			return []string{words(signalVerdict(signalsScoped, r.name)), words(signalVerdict(signalsBrokered, r.name)), words(signalVerdict(signalsRefused, r.name))}
 		})

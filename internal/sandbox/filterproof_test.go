@@ -76,7 +76,8 @@ func declarations() map[verdict]says {
 		checkTarget0:   unless(0, launcherTid).in("EPERM for the thread of hcpx that started the command; else allowed, where the kernel keeps it in the run"),
 		checkTarget1:   unless(1, launcherTid).in("EPERM for the thread of hcpx that started the command; else allowed, where the kernel keeps it in the run"),
 		checkSignal:    {"EPERM for hcpx itself; else hcpx decides", signalOracle, map[int][]uint64{0: {launcherTid, runtimePid, 1 << 31}}},
-		checkFork:      {"EPERM for a new namespace or CLONE_PARENT; a thread is allowed; for a process hcpx decides, until the run is killed", forkOracle, forkProbe()},
+		checkSession:   {"hcpx decides", sessionOracle(handed), sessionProbe()},
+		checkNoSession: {"EPERM", sessionOracle(noPermission), sessionProbe()},
 	}
 	for v, s := range moreDeclarations() {
 		d[v] = s
@@ -135,24 +136,22 @@ func signalOracle(a [6]uint64) uint32 {
 	return handed
 }
 
-func forkOracle(a [6]uint64) uint32 {
-	switch flags := lo(a[0]); {
-	case flags&0x7e028000 != 0:
-		return noPermission
-	case flags&0x10000 != 0, a[0]>>32 == knock0:
-		return passes
+// sessionOracle lets pass who shows the whole secret.
+func sessionOracle(other uint32) func([6]uint64) uint32 {
+	return func(a [6]uint64) uint32 {
+		if a[0] == knock1<<32|knock0 {
+			return passes
+		}
+		return other
 	}
-	return handed
 }
 
-func forkProbe() map[int][]uint64 {
+func sessionProbe() map[int][]uint64 {
 	var probe []uint64
-	for i := range 32 {
-		for _, high := range []uint64{0, 1, knock0 - 1, knock0, knock0 + 1, 0xffffffff} {
-			probe = append(probe, high<<32|1<<i|17, high<<32|0x10000|1<<i)
-		}
+	for bit := range 64 {
+		probe = append(probe, (knock1<<32|knock0)^1<<bit)
 	}
-	return map[int][]uint64{0: probe}
+	return map[int][]uint64{0: append(probe, knock1<<32|knock0, knock0, knock1, knock1<<32, knock0<<32|knock1)}
 }
 
 func pairOracle(a [6]uint64) uint32 {

@@ -18,7 +18,7 @@ type birth struct {
 	argv, env []*byte
 	dir       *byte // nil = where the runtime is
 	files     [3]int
-	secret    uintptr // more flags of clone; the kernel ignores the high half, the filter does not
+	secret    uintptr // shown with setsid, which ignores it; the filter may not
 	bounds    []bound
 }
 
@@ -120,12 +120,12 @@ func (b *birth) fork(pidfd *int32, parent, report uintptr) (pid, no uintptr) {
 	var got uintptr
 	var e syscall.Errno
 	beforeFork()
-	pid, no = vfork(flags|b.secret, pidfd)
+	pid, no = vfork(flags, pidfd)
 	if pid != 0 || no != 0 {
 		return pid, no
 	}
 	afterForkInChild()
-	if _, _, e = syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0); e != 0 {
+	if _, _, e = syscall.RawSyscall(syscall.SYS_SETSID, b.secret, 0, 0); e != 0 {
 		goto fail
 	}
 	// The child dies with the launcher, which outlives it; one whose runtime is gone already goes too.

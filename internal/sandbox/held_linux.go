@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"errors"
+	"maps"
 	"os"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,13 +18,17 @@ import (
 type held struct {
 	adoption *adoption
 	own      int // filters of this process
-	// watched says that no process begins unasked. Then frozen lets none begin, and begun says whether any did.
-	watched       bool
-	frozen, begun atomic.Bool
+	now      clock
+	brokered bool // signals, groups and sessions are asked for
+
+	mu     sync.Mutex
+	frozen bool
+	groups map[int]bool // that were let begin, beside the command's own
+	crowd  int          // how many of them there are before those that are gone are looked for
 }
 
-func newHeld(a *adoption, mode signalMode) *held {
-	return &held{adoption: a, own: filters(os.Getpid()), watched: mode == signalsBrokered}
+func newHeld(a *adoption, mode signalMode, now clock) *held {
+	return &held{adoption: a, own: filters(os.Getpid()), now: now, brokered: mode == signalsBrokered}
 }
 
 // unscoped are the processes of a launcher whose domain does not keep signals inside. The walks are made by another
@@ -32,14 +38,14 @@ type unscoped struct {
 	tree *held
 }
 
-// begin forks from this thread. The high half of clone's flags, which the kernel ignores, tells the filter that
-// this child need not be asked for: nobody could answer while this thread waits for its exec.
+// begin forks from this thread. The child shows the filter that it need not be asked for when it begins its session:
+// nobody could answer while this thread waits for its exec.
 func (u unscoped) begin(r *run, files [3]int) (pid, handle int, err error) {
 	child, err := newBirth(r.job, files)
 	if err != nil {
 		return 0, -1, err
 	}
-	child.secret = uintptr(uint64(u.secret[0]) << 32)
+	child.secret = uintptr(uint64(u.secret[1])<<32 | uint64(u.secret[0]))
 	u.tree.renew()
 	return u.adopted.hold(child.start)
 }
@@ -52,7 +58,7 @@ func (u unscoped) kill(sig unix.Signal) error {
 			done <- nil
 			return
 		}
-		_, err := u.tree.kill()
+		_, err := u.tree.kill(false)
 		done <- err
 	}()
 	return <-done
@@ -81,7 +87,7 @@ func (u unscoped) finish(r *run) error {
 	r.outcome.ended(status, usage, r.job.limits)
 	done := make(chan error)
 	go func() {
-		n, err := u.tree.kill()
+		n, err := u.tree.kill(true)
 		r.outcome.Report.Killed += n
 		done <- err
 	}()
@@ -90,14 +96,42 @@ func (u unscoped) finish(r *run) error {
 
 // renew makes ready for the next run.
 func (h *held) renew() {
-	h.frozen.Store(false)
-	h.begun.Store(false)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.frozen, h.groups, h.crowd = false, map[int]bool{}, fewGroups
 }
 
-// mayFork is asked before a process begins.
-func (h *held) mayFork() bool {
-	h.begun.Store(true)
-	return !h.frozen.Load()
+// fewGroups is how many groups are remembered before it is looked which of them are gone.
+const fewGroups = 256
+
+// admit is asked before a group begins, with its number, or before a process goes into one that is there, with 0. The
+// group is known before the process may go on.
+func (h *held) admit(group int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.frozen:
+		return false
+	case group <= 1 || group == unix.Getpgrp():
+		return true
+	}
+	h.groups[group] = true
+	if len(h.groups) > h.crowd {
+		// The process first: as long as it is there it may begin the group yet.
+		maps.DeleteFunc(h.groups, func(n int, _ bool) bool {
+			return n != group && errors.Is(unix.Kill(n, 0), unix.ESRCH) && errors.Is(unix.Kill(-n, 0), unix.ESRCH)
+		})
+		h.crowd = max(fewGroups, 2*len(h.groups))
+	}
+	return true
+}
+
+// freeze lets no group begin any more, and says which were let.
+func (h *held) freeze() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.frozen = true
+	return slices.Collect(maps.Keys(h.groups))
 }
 
 // root says whether a child of this process is the top of the tree, or was adopted from it.
@@ -192,62 +226,104 @@ func (h *held) ask(sig unix.Signal) {
 	h.each(func(_ status, fd int) { _ = unix.PidfdSendSignal(fd, sig, nil, 0) }) // fails only when it has ended
 }
 
-// kill ends the tree, the command's first process included, and counts those that were alive. Where processes
-// begin only when this one lets them, none begins any more, and the walk ends: what was let begin before is born
-// to a process that the walk sees, or is seen by the next; so two walks that find nothing prove that nothing is
-// there. Elsewhere the walk may lose against a process that begins others faster than they are killed.
-func (h *held) kill() (int, error) {
-	h.frozen.Store(true)
-	killed := map[process]bool{}
-	if h.watched && !h.begun.Load() {
-		h.killFirst(killed)
-		return len(killed), nil
+// Why the kill ends, however fast processes begin others. The command's first process began a session and a group.
+// Whatever descends from it is in that group, or in one that hcpx let begin and knows (admit); from the kill on none
+// begins (§10.5: where the operator accepted less, none ever does). Every process that has lost its parent is a child
+// of this process, so while anything of the run is left, there is a child of this process in a known group: wait4 of a
+// group tells that at one moment, and that the group is the run's and no later one of the same number, for a number
+// that is a child's group is not given out again. A signal to a group and a fork in it exclude each other in the
+// kernel, so a group that was killed begins nothing any more. A process that was let begin a group just before may
+// do so until it is killed, once, so that one round over the groups may miss it; two that find no child prove that
+// nothing is left.
+
+// kill ends the tree and counts those that were alive. Once the command's first process is buried nothing is left
+// afterwards; before that its group is killed, since its number is held by the one that is not buried, and what is in
+// other groups is searched.
+func (h *held) kill(buried bool) (int, error) {
+	known, leader := h.freeze(), h.adoption.leader()
+	k := &cull{held: h, until: h.now().Add(killTime), killed: map[int]bool{}, struck: map[int]bool{}}
+	enough := 2
+	switch {
+	case leader == 0:
+		return 0, nil
+	case len(known) == 0 && !buried:
+		return 0, os.NewSyscallError("kill", unix.Kill(-leader, unix.SIGKILL))
+	case len(known) == 0:
+		enough = 1
 	}
-	until := time.Now().Add(killTime)
-	for quiet := 0; quiet < 2; {
-		found := h.killOnce(killed, until)
-		quiet++
+	if buried {
+		known = append(known, leader)
+	}
+	for quiet, pause := 0, firstPause; quiet < enough; quiet++ {
+		if !buried {
+			_ = unix.Kill(-leader, unix.SIGKILL) // it is there until it is buried
+		}
+		found := false
+		for _, group := range known {
+			found = k.sweep(group) || found
+		}
+		if len(known) > 1 && found || !buried {
+			found = k.walk() || found
+		} else if found {
+			time.Sleep(pause)
+			pause = min(2*pause, killPause)
+		}
 		if found {
-			quiet = 0
+			quiet = -1
 		}
-		if time.Now().After(until) {
-			return len(killed), errors.New("processes of the command could not be killed")
+		if h.now().After(k.until) {
+			return len(k.killed), errors.New("processes of the command could not be killed")
 		}
 	}
-	return len(killed), nil
+	return len(k.killed), nil
 }
 
-// killTime bounds the walk that kills a tree.
-const killTime = 10 * time.Second
+// The bounds of a kill: its time, its pauses, and the handles that are held while the killed are waited for.
+const (
+	killTime   = 10 * time.Second
+	firstPause = 50 * time.Microsecond
+	killPause  = 2 * time.Millisecond
+	atOnce     = 128
+)
 
-// killFirst kills a command that began no other process.
-func (h *held) killFirst(killed map[process]bool) {
-	leader := h.adoption.leader()
-	if p, ok := look(leader); ok && leader != 0 && p.parent == os.Getpid() && !p.zombie {
-		h.visit(p, func(p status, fd int) {
-			if unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
-				killed[p.process] = true
-			}
-		})
+// cull is one kill of a tree.
+type cull struct {
+	*held
+	until  time.Time
+	killed map[int]bool
+	struck map[int]bool // groups that were sent SIGKILL
+}
+
+// sweep buries the dead of a group whose parent is this process now, and kills the group where one is alive. It says
+// whether one was.
+func (k *cull) sweep(group int) bool {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-group, &status, unix.WNOHANG|unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return false
+		case pid == 0:
+			_ = unix.Kill(-group, unix.SIGKILL) // one is there, and may be signalled: it is a child with our user
+			k.struck[group] = true
+			return true
+		case k.struck[group] && status.Signaled() && status.Signal() == unix.SIGKILL:
+			k.killed[pid] = true
+		}
 	}
 }
 
-// killOnce is one walk. It buries the adopted dead, but for the command's first process, and says whether it
-// met anything alive.
-func (h *held) killOnce(killed map[process]bool, until time.Time) bool {
-	leader, found := h.adoption.leader(), false
+// walk kills what it finds by descent, and says whether it met anything alive: so a tree whose processes are each in a
+// group of their own dies at once, and not by one generation in a round.
+func (k *cull) walk() bool {
+	found := false
 	var dying []unix.PollFd
-	h.each(func(p status, fd int) {
-		if p.zombie {
-			if p.parent == os.Getpid() && p.pid != leader {
-				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
-			}
+	k.each(func(p status, fd int) {
+		if p.zombie || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 			return
 		}
-		if unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
-			return // it has just ended
-		}
-		killed[p.process], found = true, true
+		k.killed[p.pid], found = true, true
 		if len(dying) < atOnce {
 			if again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 				dying = append(dying, unix.PollFd{Fd: int32(again), Events: unix.POLLIN})
@@ -256,7 +332,7 @@ func (h *held) killOnce(killed map[process]bool, until time.Time) bool {
 	})
 	for i := range dying {
 		for one := dying[i : i+1]; ; {
-			n, err := unix.Poll(one, int(max(time.Until(until)/time.Millisecond, 0)))
+			n, err := unix.Poll(one, int(max(k.until.Sub(k.now())/time.Millisecond, 0)))
 			if n > 0 || !errors.Is(err, unix.EINTR) {
 				break
 			}
@@ -265,6 +341,3 @@ func (h *held) killOnce(killed map[process]bool, until time.Time) bool {
 	}
 	return found
 }
-
-// atOnce bounds the handles that are held while the killed are waited for.
-const atOnce = 128

@@ -79,7 +79,7 @@ func needs(k Kernel) []need {
 	signals := need{"signals", "Landlock signal scope; the tree is killed from inside it", missSignals, weakerSignals}
 	sockets := need{"abstract-sockets", "Landlock scope, and no unix socket but an anonymous pair", missFiles, ""}
 	if k.ABI < abiScope {
-		signals.mechanism = "hcpx sends each signal, to processes of the run only; none begins while the tree is killed"
+		signals.mechanism = "hcpx sends each signal, to processes of the run only"
 		sockets.mechanism = "seccomp: no unix socket but an anonymous pair"
 	}
 	return []need{
@@ -95,7 +95,7 @@ func needs(k Kernel) []need {
 
 // What holds where the operator accepts it.
 const (
-	weakerSignals  = "Accepted: no signal can be sent at all, not even to a process of the run itself; what is left over is searched and killed, and could outrun that."
+	weakerSignals  = "Accepted: no signal can be sent at all, not even to a process of the run itself, and no group or session of processes begins."
 	weakerMetadata = "Accepted: mode, owner, times and attributes cannot be changed at all, not even in the jail."
 )
 
@@ -184,9 +184,6 @@ func (k Kernel) weakened() []string {
 	for _, n := range needs(k) {
 		if n.weaker != "" && n.miss(k) != "" && k.accepts(n.name) {
 			names = append(names, n.name)
-			if n.name == "signals" {
-				names = append(names, "survivors")
-			}
 		}
 	}
 	return names
@@ -257,9 +254,9 @@ func (k Kernel) alongRows() []Rule {
 			continue
 		}
 		if rows[i].Name == "survivors" && k.ABI < abiScope {
-			rows[i].Mechanism = "hcpx is the subreaper; SIGKILL to all that descends from the command, none of which begins a process meanwhile"
+			rows[i].Mechanism = "hcpx is the subreaper and knows each group that the command makes; SIGKILL to all of them, while none begins"
 			if !k.Notify {
-				rows[i].State, rows[i].Mechanism, rows[i].Detail = "degraded", "hcpx is the subreaper; SIGKILL to all that descends from the command", weakerSignals
+				rows[i].Mechanism = "hcpx is the subreaper; SIGKILL to the command's group, which nothing can leave"
 			}
 		}
 	}

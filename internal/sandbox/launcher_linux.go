@@ -249,13 +249,13 @@ func (c *confiner) processes(l *launcher) processes {
 	if mode == signalsScoped {
 		return scoped{l}
 	}
-	return unscoped{l, newHeld(&c.system.adopted, mode)}
+	return unscoped{l, newHeld(&c.system.adopted, mode, c.system.options.Now)}
 }
 
 // services are those that the posture of a run needs. own are the grants of its private directory.
 func (c *confiner) services(l *launcher, w *world, own []grant) []service {
 	var all []service
-	if u, ok := l.procs.(unscoped); ok && u.tree.watched {
+	if u, ok := l.procs.(unscoped); ok && u.tree.brokered {
 		all = append(all, &signals{tree: u.tree})
 	}
 	if c.system.kernel().posture(w.mode()).metadata == metadataBrokered {

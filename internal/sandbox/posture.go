@@ -13,8 +13,8 @@ type signalMode int
 
 const (
 	signalsScoped   signalMode = iota + 1 // the kernel: a Landlock scope, or a process namespace
-	signalsBrokered                       // the runtime sends each one; process creation is notified, so that the tree can be frozen
-	signalsRefused                        // nothing can be signalled at all
+	signalsBrokered                       // the runtime sends each one, and lets groups and sessions of processes begin, so that each is known
+	signalsRefused                        // nothing can be signalled at all, and no group or session begins
 )
 
 // metadataMode is what keeps modes, owners, times and attributes outside the writable trees as they are.
@@ -89,34 +89,28 @@ func networkVerdict(mode, name string) verdict {
 	return deny
 }
 
-// signalVerdict is how a mode answers a signal, or the making of a process (§10.5).
+// signalVerdict is how a mode answers a signal, or the making of a group or session (§10.5).
 func signalVerdict(mode signalMode, name string) verdict {
-	fork := name == "fork" || name == "vfork"
 	switch mode {
 	case signalsScoped:
-		switch {
-		case fork, name == "pidfd_send_signal":
+		switch name {
+		case "pidfd_send_signal", "setsid", "setpgid":
 			return allow
-		case name == "clone":
-			return checkClone
-		case name == "tgkill", name == "rt_tgsigqueueinfo":
+		case "tgkill", "rt_tgsigqueueinfo":
 			return checkTarget1
 		}
 		return checkTarget0
 	case signalsBrokered:
-		switch {
-		case fork, name == "pidfd_send_signal":
+		switch name {
+		case "pidfd_send_signal", "setpgid":
 			return notify
-		case name == "clone":
-			return checkFork
+		case "setsid":
+			return checkSession
 		}
 		return checkSignal
 	case signalsRefused:
-		switch {
-		case fork:
-			return allow
-		case name == "clone":
-			return checkClone
+		if name == "setsid" {
+			return checkNoSession
 		}
 	}
 	return refuse

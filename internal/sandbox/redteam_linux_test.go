@@ -31,6 +31,7 @@ type posture struct {
 func postures() []posture {
 	return []posture{
 		{"landlock", sandbox.Options{}, false},
+		{"landlock5", sandbox.Options{Kernel: older(5)}, true}, // without signal scope: the broker's
 		{"namespace", sandbox.Options{Kernel: roomy(0)}, false},
 		{"namespace+landlock", sandbox.Options{Kernel: roomy(2)}, false},
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // signals is the service that sends signals for the child, to processes of its own tree and to nobody else, and
-// lets processes begin as long as the tree is not being killed (§10.5). What a process sends to itself the kernel
+// lets groups and sessions begin as long as the tree is not being killed (§10.5). What a process sends to itself the kernel
 // carries out: its number is its own for as long as it waits here.
 type signals struct{ tree *held }
 
 func (s *signals) calls() []string {
-	return []string{"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "clone", "fork", "vfork"}
+	return []string{"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "setsid", "setpgid"}
 }
 
 func (s *signals) blocks() bool { return false }
@@ -25,13 +25,6 @@ func (s *signals) end() {}
 func (s *signals) close() {}
 
 func (s *signals) act(c *call) answer {
-	switch c.name {
-	case "clone", "fork", "vfork":
-		if s.tree.mayFork() {
-			return answer{kind: proceeds}
-		}
-		return answer{kind: stays}
-	}
 	own := processOf(int(c.pid))
 	if no := c.waits(); no != 0 || own == 0 {
 		return fails(unix.ESRCH)
@@ -53,8 +46,40 @@ func (s *signals) act(c *call) answer {
 		return s.thread(c, own, signal{group: word(0), thread: word(1), number: word(2), info: c.args[3]})
 	case "pidfd_send_signal":
 		return s.handle(c, own)
+	case "setsid":
+		return s.group(own)
+	case "setpgid":
+		return s.move(own, word(0), word(1))
 	}
 	return fails(unix.EPERM)
+}
+
+// group lets the kernel make a group, or move a process into one (0), unless the tree is being killed.
+func (s *signals) group(begins int) answer {
+	if s.tree.admit(begins) {
+		return answer{kind: proceeds}
+	}
+	return answer{kind: stays}
+}
+
+// move is setpgid(2): a group begins where a process shall lead one; any other must be there already. The kernel
+// moves the caller and its children only, so what is not in the tree is none of them.
+func (s *signals) move(own, target, group int) answer {
+	if target == 0 {
+		target = own
+	}
+	if group == 0 {
+		group = target
+	}
+	switch {
+	case group < 0:
+		return fails(unix.EINVAL)
+	case target != own && !s.tree.holds(target):
+		return fails(unix.ESRCH)
+	case group != target:
+		return s.group(0)
+	}
+	return s.group(group)
 }
 
 // signal is what a child wants to send: to a process, or to a thread of it.

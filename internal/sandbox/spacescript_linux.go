@@ -192,8 +192,7 @@ func (p *script) strip(f filter, rules bool) {
 		p.call("landlock_restrict_self", unix.SYS_LANDLOCK_RESTRICT_SELF, fdRules, 0)
 		p.call("close", unix.SYS_CLOSE, fdRules)
 	}
-	secret := newSecret()
-	code := f.with(launcherValues{markThread: 1, markProcess: 1, markKnock: secret[0]})
+	code := f.with(launcherValues{markThread: 1, markProcess: 1})
 	program := &unix.SockFprog{Len: uint16(len(code)), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))}
 	p.call("seccomp", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, f.flags(), pin(p, program))
 }

@@ -64,7 +64,8 @@ const (
 	checkRoute      // no socket chooses its way
 	checkPeer       // no socket gives a handle of the runtime
 	checkSignal     // the runtime sends it, but never to itself
-	checkFork       // the runtime lets a process begin; threads and the launcher's own child are free
+	checkSession    // the runtime lets a session begin; that of the launcher's own child is free
+	checkNoSession  // no session begins but that of the launcher's own child
 
 	verdicts // how many there are
 )
@@ -211,16 +212,16 @@ func syscallTable() []syscallRule {
 		{"fcntl", 72, 25, checkFcntl},
 		{"setpriority", 141, 140, checkPriority},
 		{"ioprio_set", 251, 30, checkIoprio},
-		// Signals, and what can be signalled (§10.5).
+		{"clone", 56, 220, checkClone},
+		// Signals, and the groups and sessions by which a run is killed at once (§10.5).
 		{"kill", 62, 129, bySignals},
 		{"tkill", 200, 130, bySignals},
 		{"tgkill", 234, 131, bySignals},
 		{"rt_sigqueueinfo", 129, 138, bySignals},
 		{"rt_tgsigqueueinfo", 297, 240, bySignals},
 		{"pidfd_send_signal", 424, 424, bySignals},
-		{"clone", 56, 220, bySignals},
-		{"fork", 57, -1, bySignals},
-		{"vfork", 58, -1, bySignals},
+		{"setsid", 112, 157, bySignals},
+		{"setpgid", 109, 154, bySignals},
 		// Sockets.
 		{"socket", 41, 198, byNetwork},
 		{"connect", 42, 203, byNetwork},

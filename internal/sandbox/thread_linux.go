@@ -46,7 +46,8 @@ func strip(f filter, secret [2]uint32) (int, error) {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return -1, fmt.Errorf("capset: %w", err)
 	}
-	return f.load(launcherValues{markThread: uint32(tid), markProcess: uint32(unix.Getpid()), markKnock: secret[0]})
+	return f.load(launcherValues{markThread: uint32(tid), markProcess: uint32(unix.Getpid()), markKnock: secret[0],
+		markKnockHigh: secret[1]})
 }
 
 // enter confines the calling, stripped thread to the ruleset, for good, and proves that signals are held as the

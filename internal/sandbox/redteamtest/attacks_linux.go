@@ -386,7 +386,7 @@ func core([]string) error {
 	return nil
 }
 
-// bomb forks a tree of at most a[0] processes, half of them in sessions of their own, all of which ignore
+// bomb forks a tree of at most a[0] processes, half of them in sessions of their own where that may be, all of which ignore
 // SIGTERM, hold the output, and live for an hour.
 func bomb(a []string) error {
 	left := pid(a[0])
@@ -401,10 +401,17 @@ func bomb(a []string) error {
 		if part == 0 {
 			continue
 		}
-		c := exec.Command(self, Arg, "bomb", strconv.Itoa(part))
-		c.Stdout, c.Stderr = os.Stdout, os.Stderr
-		c.SysProcAttr = &syscall.SysProcAttr{Setsid: part%2 == 0}
-		if err := c.Start(); err != nil {
+		begin := func(session bool) error {
+			c := exec.Command(self, Arg, "bomb", strconv.Itoa(part))
+			c.Stdout, c.Stderr = os.Stdout, os.Stderr
+			c.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+			return c.Start()
+		}
+		err := begin(part%2 == 0)
+		if errors.Is(err, syscall.EPERM) { // no session may begin
+			err = begin(false)
+		}
+		if err != nil {
 			return err
 		}
 	}
