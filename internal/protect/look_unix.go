@@ -107,9 +107,12 @@ func (l *looker) all() error {
 	return nil
 }
 
-// roots looks at the trees themselves: who can't enter one can't look, nor put back.
+// roots looks at the trees themselves, once: who can't enter one can't look, nor put back.
 func (l *looker) roots() error {
 	for i, t := range l.trees {
+		if l.view[key(i, ".")] != nil {
+			continue
+		}
 		var st unix.Stat_t
 		fd := int(t.handle.Fd())
 		if err := unix.Fstat(fd, &st); err != nil {

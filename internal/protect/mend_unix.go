@@ -135,12 +135,14 @@ func (ts trees) moved() map[int]string {
 func (m *mender) differ() (diffs, error) {
 	git := m.before.Git
 	l := &looker{trees: m.trees, git: git, also: m.before.Also, before: m.before.Nodes, gentle: m.gentle, view: view{}}
-	if n, err := l.node(0, ".git"); err != nil && !errors.Is(err, os.ErrPermission) {
+	if err := l.roots(); err != nil {
+		return diffs{}, err
+	}
+	if n, err := l.node(0, ".git"); err != nil {
 		return diffs{}, err
 	} else if n != nil && n.Kind == kindDir && !slices.ContainsFunc(git, func(g gitPlace) bool { return g.Tree == 0 && g.Rel == ".git" }) {
 		l.git = append(slices.Clone(git), gitPlace{Rel: ".git", Alias: ".git"})
 	}
-	l.view, l.absent = view{}, nil // the roots come first
 	if err := l.all(); err != nil {
 		return diffs{}, err
 	}
