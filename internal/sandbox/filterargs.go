@@ -18,9 +18,6 @@ const (
 	fioSetown        = 0x8901
 	siocSpgrp        = 0x8902
 	cloneRefused     = 0x7e028000 // new namespaces; a child of the runtime instead of one's own
-	fSetown          = 8
-	fSetownEx        = 15
-	fSetlease        = 1024
 	mfdNoexecSeal    = 0x8
 	openCreates      = 0x400040 // O_CREAT and the bit of O_TMPFILE
 	setidBits        = 0o6000
@@ -103,7 +100,7 @@ func (a *assembler) check(v verdict) {
 		a.marked(markThread)
 		a.jump(opJeq, 0, no, yes)
 	case checkFcntl:
-		a.noneOf(1, fSetown, fSetownEx, fSetlease)
+		a.oneOf(1, fcntlCommands())
 	case checkPriority:
 		a.own(0, yes, no)
 	case checkIoprio:
@@ -228,6 +225,33 @@ func (a *assembler) noneOf(arg uint32, codes ...uint32) {
 		a.jump(opJeq, code, a.to(refuse), next)
 	}
 	a.jump(opJeq, codes[len(codes)-1], a.to(refuse), a.to(allow))
+}
+
+// fcntlCommands are what fcntl may be asked for, as pairs of a first and a last one: descriptors and their flags,
+// locks, which signal is sent (nobody is made its owner), pipes, seals. What is not here is refused, a later kernel's
+// command too: owners of signals, leases and delegations that make others wait, watches of a directory (F_NOTIFY),
+// hints that stay with a file.
+func fcntlCommands() [][2]uint32 {
+	return [][2]uint32{
+		{0, 7},       // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW
+		{9, 11},      // F_GETOWN, F_SETSIG, F_GETSIG
+		{16, 17},     // F_GETOWN_EX, F_GETOWNER_UIDS
+		{36, 38},     // F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
+		{1025, 1025}, // F_GETLEASE
+		{1027, 1028}, // F_DUPFD_QUERY, F_CREATED_QUERY
+		{1030, 1035}, // F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS, F_GET_RW_HINT
+		{1037, 1037}, // F_GET_FILE_RW_HINT
+	}
+}
+
+// oneOf allows a call whose argument lies in one of the spans, which ascend from 0, and refuses any other.
+func (a *assembler) oneOf(arg uint32, spans [][2]uint32) {
+	var segments []segment
+	for _, span := range spans {
+		segments = append(segments, segment{span[0], a.to(allow)}, segment{span[1] + 1, a.to(refuse)})
+	}
+	a.arg(arg)
+	a.tree(segments)
 }
 
 // mode refuses a mode with a setuid or setgid bit.

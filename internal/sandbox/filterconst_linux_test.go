@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +14,7 @@ func Test_10_2_filter_constants(t *testing.T) {
 		unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_PARENT
 	for name, pair := range map[string][2]uint64{
 		"TIOCSTI": {tiocsti, unix.TIOCSTI}, "TIOCLINUX": {tioclinux, unix.TIOCLINUX}, "CLONE_NEW*": {cloneRefused, clones},
-		"F_SETOWN": {fSetown, unix.F_SETOWN}, "F_SETOWN_EX": {fSetownEx, unix.F_SETOWN_EX},
-		"F_SETLEASE": {fSetlease, unix.F_SETLEASE}, "MFD_NOEXEC_SEAL": {mfdNoexecSeal, unix.MFD_NOEXEC_SEAL}, "S_ISUID|S_ISGID": {setidBits, unix.S_ISUID | unix.S_ISGID},
+		"MFD_NOEXEC_SEAL": {mfdNoexecSeal, unix.MFD_NOEXEC_SEAL}, "S_ISUID|S_ISGID": {setidBits, unix.S_ISUID | unix.S_ISGID},
 		"AF_UNIX": {familyUnix, unix.AF_UNIX}, "AF_INET": {familyInet, unix.AF_INET}, "AF_INET6": {familyInet6, unix.AF_INET6}, "AF_NETLINK": {familyNetlink, unix.AF_NETLINK},
 		"SOCK_STREAM": {sockStream, unix.SOCK_STREAM}, "SOCK_DGRAM": {sockDgram, unix.SOCK_DGRAM}, "SOCK_RAW": {sockRaw, unix.SOCK_RAW}, "SOCK_SEQPACKET": {sockSeqpacket, unix.SOCK_SEQPACKET},
 		"IPPROTO_TCP": {protoTCP, unix.IPPROTO_TCP}, "IPPROTO_UDP": {protoUDP, unix.IPPROTO_UDP}, "MSG_FASTOPEN": {msgFastOpen, unix.MSG_FASTOPEN},
@@ -33,5 +33,23 @@ func Test_10_2_filter_constants(t *testing.T) {
 		if pair[0] != pair[1] {
 			t.Errorf("%s: %#x, want %#x", name, pair[0], pair[1])
 		}
+	}
+}
+
+// §10.2: the commands of fcntl that are allowed are these. Those that x/sys has no name for were read in the headers.
+func Test_10_2_fcntl_commands(t *testing.T) {
+	const getOwnerUids, createdQuery = 17, 1028
+	want := []int{unix.F_DUPFD, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW, unix.F_GETOWN,
+		unix.F_SETSIG, unix.F_GETSIG, unix.F_GETOWN_EX, getOwnerUids, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
+		unix.F_GETLEASE, unix.F_DUPFD_QUERY, createdQuery, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ,
+		unix.F_ADD_SEALS, unix.F_GET_SEALS, unix.F_GET_RW_HINT, unix.F_GET_FILE_RW_HINT}
+	var got []int
+	for _, span := range fcntlCommands() {
+		for command := span[0]; command <= span[1]; command++ {
+			got = append(got, int(command))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
 	}
 }

@@ -64,7 +64,7 @@ func declarations() map[verdict]says {
 		checkIoctl: unless(1, 0x5412, 0x541c, 0x40086602, 0x401c5820, 0x40806685, 0x800c6613, 0x8901, 0x8902,
 			0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x4008941a).
 			in("EPERM for TIOCSTI, TIOCLINUX, the owner of signals, attributes, verity and encryption of files, subvolumes of btrfs; else allowed"),
-		checkFcntl:     unless(1, 8, 15, 1024).in("EPERM for F_SETOWN, F_SETOWN_EX, F_SETLEASE; else allowed"),
+		checkFcntl:     fcntlSays(),
 		checkClone:     bits(0, 0x7e028000, noPermission, passes).in("EPERM for a new namespace or CLONE_PARENT; else allowed"),
 		checkMemfd:     bits(1, 8, passes, noAccess).in("allowed with MFD_NOEXEC_SEAL; else EACCES"),
 		checkMode1:     bits(1, 0o6000, noPermission, passes).in("EPERM for a setuid or setgid bit; else allowed"),
@@ -110,6 +110,17 @@ func moreDeclarations() map[verdict]says {
 		checkPriority:   {"allowed for the caller itself; else EPERM", ownOracle(0), map[int][]uint64{0: {1, 2}, 1: {1, 77}}},
 		checkIoprio:     {"allowed for the caller itself; else EPERM", ownOracle(1), map[int][]uint64{0: {1, 2}, 1: {1, 77}}},
 	}
+}
+
+// fcntlSays allows the commands by their names in the kernel's headers.
+func fcntlSays() says {
+	known := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 16, 17, 36, 37, 38, 1025, 1027, 1028, 1030, 1031, 1032, 1033, 1034, 1035, 1037}
+	return says{"allowed for descriptors, locks, pipes and seals; EPERM for owners of signals, leases, delegations, watches, hints that stay, and any unknown command", func(a [6]uint64) uint32 {
+		if slices.Contains(known, uint64(lo(a[1]))) {
+			return passes
+		}
+		return noPermission
+	}, map[int][]uint64{1: append([]uint64{8, 15, 1024, 1026, 1029, 1036, 1038, 1039, 1040, 2048}, known...)}}
 }
 
 func zero(arg int, answer uint32) func([6]uint64) uint32 {

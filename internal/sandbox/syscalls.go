@@ -52,7 +52,7 @@ const (
 	checkSelf     // argument 0, a pid, is 0
 	checkTarget0  // argument 0 is not the launcher's thread
 	checkTarget1  // argument 1 is not the launcher's thread
-	checkFcntl    // no owner for a descriptor's signals, no lease that makes others wait
+	checkFcntl    // known commands: no owner for a descriptor's signals, no lease that makes others wait, no watch
 	checkPriority // of the caller itself
 	checkIoprio   // of the caller itself
 	checkSocket   // network full
