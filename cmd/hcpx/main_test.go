@@ -53,6 +53,7 @@ func newHome(t *testing.T) home {
 			"argv":["{seconds}"],"output":"text","examples":[{"args":{"seconds":"1"}}]}}}`,
 		"linger/policy.json": `{"surface_id":"linger","verbs":{"wait":{"operation":"read","privacy":{"land":"personal"}}}}`,
 		"linger/HARNESS.md":  "# Linger\n\nWaits for a while.\n\n`hcpx exec linger wait`\n",
+		"store/config.toml":  "[identity]\nagents = \"trust-flags\"\n", // whoever runs the tests, an agent too, is no part of them
 		"linger/linger.sh":   "#!/bin/sh\nsetsid sleep \"$1\" &\ntrap '' TERM\nsleep \"$1\"\nsleep \"$1\"\n",
 	} {
 		path := filepath.Join(h.dir, name)

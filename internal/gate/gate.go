@@ -44,6 +44,7 @@ type Gate struct {
 
 	mu    sync.Mutex
 	packs map[string]*Loaded // by id, reused while digest and stats hold
+	last  standing           // the state that was asked last
 }
 
 // Over is the same gate over another view of the store.

@@ -3,6 +3,7 @@ package gate
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func Test_9_3_DeniesAreAddedToNoStore(t *testing.T) {
 	if g.InForce(st) != st {
 		t.Error("without rules the state is not itself")
 	}
-	g.Rules.Denies = []grant.Grant{deny}
+	g = &Gate{Rules: Rules{Denies: []grant.Grant{deny}}}
 	if now := g.InForce(st); len(now.Grants) != 3 || now.Grants[2].From != "hcp.toml:1" || len(st.Grants) != 2 {
 		t.Errorf("%+v %+v", now.Grants, st.Grants)
 	}
@@ -90,5 +91,26 @@ func Test_9_3_WhatIsForbiddenCannotBeAllowed(t *testing.T) {
 	r := Rules{NoNative: true}
 	if r.Forbidden(false, true) != nil || r.Forbidden(true, false) == nil || (Rules{NoDangerous: true}).Forbidden(false, true) == nil || (Rules{}).Forbidden(true, true) != nil {
 		t.Error("forbidden is not what the rules say")
+	}
+}
+
+// §9.5: the first decision over a state and the hundredth are the same, and a changed state is another one.
+func Test_9_5_DecideIsEvaluate(t *testing.T) {
+	g := &Gate{Rules: Rules{Denies: []grant.Grant{{Principal: "agent:*", Effect: grant.Deny, Capabilities: []protocol.Capability{protocol.VerbExecRead}, Packs: []string{"ledger"}, From: "hcp.toml:1"}}}}
+	for range 3 {
+		st := &store.State{Grants: grant.Defaults()}
+		now := g.InForce(st)
+		for i := range 3 * setAfter {
+			for _, pack := range []string{"git", "ledger"} {
+				r := grant.Request{Principal: "agent:a.b", Tenant: "local", Capability: protocol.VerbExecRead, Pack: pack, Verb: "x", Land: protocol.Personal, Now: time.Now(), Scope: true}
+				got, want := g.Decide(now, r), grant.Evaluate(now.Grants, r)
+				if !slices.Equal(got.Path, want.Path) || (got.Err == nil) != (pack == "git") {
+					t.Errorf("%d %s: %v, want %v", i, pack, got.Path, want.Path)
+				}
+			}
+		}
+		if other := (&store.State{}); g.Decide(other, grant.Request{Principal: "human:ada", Tenant: "local", Capability: protocol.VerbExecRead}).Err == nil {
+			t.Error("another state was decided by the last one's grants")
+		}
 	}
 }

@@ -149,13 +149,13 @@ func (s *Set) weigh(r *Request) verdict {
 			continue
 		}
 		if !allows {
-			if g.denies(r) {
+			if g.denies(r, s.rulesOf(i)) {
 				v.deny = i
 				return v
 			}
 			continue
 		}
-		got := g.carries(r)
+		got := g.carries(r, s.rulesOf(i))
 		if got > v.reach {
 			v.reach, v.by = got, i
 		}
@@ -168,7 +168,7 @@ func (s *Set) weigh(r *Request) verdict {
 }
 
 // carries says how far the allow g carries a request that it concerns.
-func (g *Grant) carries(r *Request) reach {
+func (g *Grant) carries(r *Request, rules []rule) reach {
 	switch {
 	case g.expired(r.Now, true):
 		return reachExpired
@@ -176,7 +176,7 @@ func (g *Grant) carries(r *Request) reach {
 		return reachCapability
 	case r.Scope && r.Land == protocol.Brain && !oneFits(g.Projects, r.Project):
 		return reachPlane
-	case r.Args != nil && !g.argsFit(r.Args):
+	case r.Args != nil && !g.argsFit(r.Args, rules):
 		return reachScope
 	}
 	return reachAllow
@@ -185,7 +185,7 @@ func (g *Grant) carries(r *Request) reach {
 // denies says whether the deny g fits a request that it concerns (§9.6). One that is limited to
 // projects speaks only of a request with such a project; one with argument rules waits for the
 // arguments.
-func (g *Grant) denies(r *Request) bool {
+func (g *Grant) denies(r *Request, rules []rule) bool {
 	if g.expired(r.Now, false) || !g.covers(r.Plane) {
 		return false
 	}
@@ -193,7 +193,7 @@ func (g *Grant) denies(r *Request) bool {
 		return false
 	}
 	if len(g.Args) > 0 {
-		return r.Args != nil && g.argsFit(r.Args)
+		return r.Args != nil && g.argsFit(r.Args, rules)
 	}
 	return true
 }

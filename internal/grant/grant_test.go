@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,12 @@ func Test_9_6_ArgumentRules(t *testing.T) {
 		{"glob crosses /", `{"branch":["agent/*"]}`, `{"branch":"agent/fix/two"}`, true},
 		{"glob miss", `{"branch":["agent/*"]}`, `{"branch":"main"}`, false},
 		{"absent argument", `{"branch":["*"]}`, `{}`, false},
+		{"escapes in a rule", `{"branch":["caf\u00e9/*"]}`, `{"branch":"café/x"}`, true},
+		{"letters beyond ASCII", `{"branch":["café"]}`, `{"branch":"café"}`, true},
+		{"a quote", `{"branch":["a\"b"]}`, `{"branch":"a\"b"}`, true},
+		{"an escape is no backslash", `{"branch":["a\nb"]}`, `{"branch":"a\\nb"}`, false},
+		{"a text is no boolean", `{"force":["true"]}`, `{"force":true}`, false},
+		{"items that are texts", `{"n":["1"]}`, `{"n":[1]}`, false},
 		{"equal boolean", `{"force":[false]}`, `{"force":false}`, true},
 		{"other boolean", `{"force":[false]}`, `{"force":true}`, false},
 		{"equal number by value", `{"n":[1.0]}`, `{"n":1}`, true},
@@ -472,5 +479,27 @@ func Test_9_5_WeighAllocatesNothing(t *testing.T) {
 	r := transfer()
 	if n := testing.AllocsPerRun(100, func() { (&Set{grants: grants}).weigh(&r) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkGrowth shows how a decision grows with the grants, and with argument rules that all must be read.
+func BenchmarkGrowth(b *testing.B) {
+	r := transfer()
+	r.Args = jsondoc.Obj(jsondoc.Member{Key: "branch", Value: jsondoc.Str("main")})
+	for _, n := range []int{100, 1000, 10000} {
+		for name, edit := range map[string]func(*Grant){
+			"packs": func(g *Grant) { g.Packs = []string{"elsewhere"} }, "args": func(g *Grant) { g.Args = map[string][]json.RawMessage{"branch": {json.RawMessage(`"agent/*"`)}} },
+		} {
+			grants := make([]Grant, 0, n)
+			for range n {
+				grants = append(grants, allow("agent:*", edit))
+			}
+			set := NewSet(grants)
+			b.Run(name+"/"+strconv.Itoa(n), func(b *testing.B) {
+				for b.Loop() {
+					set.Evaluate(r)
+				}
+			})
+		}
 	}
 }

@@ -13,6 +13,15 @@ import (
 type Set struct {
 	grants []Grant
 	keys   []key
+	rules  [][]rule // of the grants that have any
+}
+
+// rulesOf are the sorted argument rules of a grant, nil in a list that was not made ready.
+func (s *Set) rulesOf(i int) []rule {
+	if s.rules == nil {
+		return nil
+	}
+	return s.rules[i]
 }
 
 // key is what a grant can be turned away by. A zero hash is a glob or several names: look closer.
@@ -23,14 +32,14 @@ type key struct {
 
 // NewSet makes a Set of the grants.
 func NewSet(grants []Grant) *Set {
-	s := &Set{grants: grants, keys: make([]key, len(grants))}
+	s := &Set{grants: grants, keys: make([]key, len(grants)), rules: make([][]rule, len(grants))}
 	for i := range grants {
 		g := &grants[i]
 		k := key{who: literal(g.Principal), pack: only(g.Packs), verb: only(g.Verbs)}
 		for _, c := range g.Capabilities {
 			k.capabilities |= bit(c)
 		}
-		s.keys[i] = k
+		s.keys[i], s.rules[i] = k, g.sortRules()
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"hcpx/internal/grant"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
@@ -26,7 +25,7 @@ func (r *run) render() *protocol.Error {
 	}
 	r.call = call
 	r.asked.Args = r.args
-	r.decision = grant.Evaluate(r.state.Grants, r.asked)
+	r.decision = r.p.Gate.Decide(r.state, r.asked)
 	if r.decision.Err != nil {
 		return r.decision.Err
 	}
