@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -138,6 +140,15 @@ func Test_10_2_CutOffRunHoldsUpTheNext(t *testing.T) {
 	r.log.entries, r.box.runs, r.box.prepared = nil, 0, nil
 	res := r.exec(`{"pack_id":"edit","verb_key":"save"}`)
 	r.refused(res, protocol.ProtectedPathChanged, 8)
+	r.log.entries = nil
+	planned := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"edit","verb_key":"save","args":{}}`))
+	r.refused(planned, protocol.ProtectedPathChanged, 8)
+	if planned.Error.Message != res.Error.Message || planned.Error.Hint != res.Error.Hint {
+		t.Error("plan says otherwise:", planned.Error)
+	}
+	if looked := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"edit","verb_key":"look","args":{}}`)); !looked.OK {
+		t.Error(looked.Error)
+	}
 	if res.Error.Hint != "hcpx repair" || !slices.Contains(protocol.ProtectedPathChanged.Info().Steps, 8) {
 		t.Error(res.Error)
 	}
@@ -156,5 +167,32 @@ func Test_10_2_RefusedAfterTheLook(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(r.store.Home() + "/quarantine/.open"); err != nil || len(entries) > 0 {
 		t.Error(entries, err)
+	}
+}
+
+// §10.2: a write command waits for another in the workspace no longer than its own time limit, and then says why it did
+// not run; a note that cannot be written changes nothing of the answer.
+func Test_10_2_WaitsForItsTurn(t *testing.T) {
+	r, root := workspace(t, evil(".envrc"))
+	other, err := protect.Begin(context.Background(), protect.Watch{Home: r.store.Home(), Run: "other", Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.p.Gate.Limits.Wall = 20 * time.Millisecond
+	res := r.exec(`{"pack_id":"edit","verb_key":"save"}`)
+	r.refused(res, protocol.SandboxUnavailable, 8)
+	if !strings.Contains(res.Error.Message, "Another write command is running in "+root) {
+		t.Error(res.Error)
+	}
+	if _, err := other.End(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(r.store.Home()+"/quarantine/run-2", nil, 0o600); err != nil { // nothing can be kept or noted there
+		t.Fatal(err)
+	}
+	res = r.exec(`{"pack_id":"edit","verb_key":"save"}`)
+	r.refused(res, protocol.ProtectedPathChanged, 10)
+	if _, err := os.Lstat(root + "/.envrc"); err == nil || res.Error.Details["fault"] != nil {
+		t.Error(err, res.Error)
 	}
 }
