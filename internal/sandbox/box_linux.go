@@ -123,7 +123,7 @@ func (b *confinedBox) Close() error {
 		return nil
 	}
 	b.launcher = nil
-	if b.broken {
+	if b.broken || l.worn {
 		return l.end()
 	}
 	return b.confiner.put(l)

@@ -2,8 +2,8 @@ package sandbox
 
 import (
 	"errors"
-	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -55,10 +55,11 @@ const (
 	notifyAddFd = 0x40182103 // SECCOMP_IOCTL_NOTIF_ADDFD
 )
 
-// maxDenied bounds how many refused things a run reports; maxBlocked how many calls wait at once.
+// maxBlocked bounds how many calls wait at once, and endTime how long a run waits for those that are being answered
+// when its processes are dead: each has been told, and none has anything left to wait for.
 const (
-	maxDenied  = 8
 	maxBlocked = 256
+	endTime    = time.Second
 )
 
 // notice is struct seccomp_notif. pid is the thread that called.
@@ -102,7 +103,7 @@ type broker struct {
 	mu     sync.Mutex
 	begun  bool
 	ended  chan struct{} // closed when the run is over
-	denied []string
+	denied refusals
 }
 
 func newBroker(listener int, services ...service) *broker {
@@ -126,16 +127,34 @@ func (b *broker) serve() {
 	}
 }
 
-// endRun tells the services that the run is over, once the calls at work have returned.
-func (b *broker) endRun() {
+// endRun tells the services that the run is over, once the calls at work have returned. False is a broker that may
+// not be used again: a call did not return in time.
+func (b *broker) endRun() bool {
 	b.mu.Lock()
-	begun, ended := b.begun, b.ended
-	b.ended = make(chan struct{})
+	begun := b.begun
 	b.mu.Unlock()
-	close(ended)
 	if !begun {
-		return
+		b.over(true)
+		return true
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.endCalls()
+	}()
+	late := time.NewTimer(endTime)
+	defer late.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
+// endCalls waits as long as it takes.
+func (b *broker) endCalls() {
+	b.over(true)
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	for _, s := range b.services {
@@ -168,30 +187,33 @@ func (b *broker) close() error {
 func (b *broker) deny(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.denied) < maxDenied && !slices.Contains(b.denied, what) {
-		b.denied = append(b.denied, what)
-	}
+	b.denied.add(what)
 }
 
 func (b *broker) takeDenied() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := b.denied
-	b.denied = nil
+	taken := b.denied.report()
+	b.denied = refusals{}
 	return taken
 }
 
-// over is closed when the run that goes on now is over.
-func (b *broker) over() <-chan struct{} {
+// over is closed when the run that goes on now is over, which ends says.
+func (b *broker) over(ends bool) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ended
+	now := b.ended
+	if ends {
+		b.ended = make(chan struct{})
+		close(now)
+	}
+	return now
 }
 
 // dispatch is the life of the broker's goroutine.
 func (b *broker) dispatch() {
 	defer func() {
-		b.endRun()
+		b.endCalls()
 		_ = b.close()
 	}()
 	route := b.routes()
@@ -240,7 +262,7 @@ func (b *broker) receive(routes map[int32]route) {
 		return // it was killed meanwhile
 	}
 	r, known := routes[n.nr]
-	c := &call{notice: n, name: r.name, broker: b, over: b.over()}
+	c := &call{notice: n, name: r.name, broker: b, over: b.over(false)}
 	switch {
 	case !known:
 		b.reply(n.id, fails(unix.EPERM))

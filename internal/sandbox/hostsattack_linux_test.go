@@ -64,6 +64,10 @@ func leaving() map[string]func([]string) error {
 		"fastopen-sendmsg": func(a []string) error { return fastOpen(a[0], unix.SYS_SENDMSG) },
 		"fastopen-many":    func(a []string) error { return fastOpen(a[0], unix.SYS_SENDMMSG) },
 		"fastopen-connect": fastOpenConnect,
+		"linger":           linger,
+		"linger-options":   lingerOptions,
+		"handle":           handleOfPeer,
+		"many":             manyConnects,
 		"datagram":         func(a []string) error { return datagram(a[0], false) },
 		"datagram-connect": func(a []string) error { return datagram(a[0], true) },
 		"listen":           func([]string) error { return listen() },
@@ -525,7 +529,8 @@ func (w *hostWorld) attacks() {
 		{"fast open by sendmsg", "fastopen-sendmsg", []string{bad}, "not supported", ""},
 		{"fast open by sendmmsg", "fastopen-many", []string{bad}, "not supported", ""},
 		{"fast open by sendto to a listed address", "fastopen-sendto", []string{good}, "not supported", ""},
-		{"fast open by an option", "fastopen-connect", []string{bad}, "not supported", loopback(bad)},
+		{"fast open by an option", "fastopen-connect", []string{bad}, "not supported", ""},
+		{"fast open by an option to a listed address", "fastopen-connect", []string{good}, "not supported", ""},
 		{"a datagram", "datagram", []string{udp}, "", ""},
 		{"a datagram on a connected socket", "datagram-connect", []string{udp}, "", ""},
 		{"listening", "listen", nil, "", ""},
@@ -562,7 +567,7 @@ func (w *hostWorld) attacks() {
 			}
 		})
 	}
-	for _, verb := range []string{"connect", "nonblock", "mapped", "thread", "fastopen-connect", "bad-addresses"} {
+	for _, verb := range []string{"connect", "nonblock", "mapped", "thread", "bad-addresses", "linger-options"} {
 		before := welcome.Load()
 		if o := sandboxtest.Exec(t, w.sandbox, w.spec(list, program, hostsArg, verb, good)); o.Exit != 0 || welcome.Load() == before {
 			t.Errorf("%s: the listed address is not reached: %s %q", verb, o.Stderr, o.Denied)

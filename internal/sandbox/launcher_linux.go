@@ -30,6 +30,7 @@ type launcher struct {
 	adopted  *adoption
 	groups   func() *groups
 	buffer   []byte
+	worn     bool // it may not be used again: something of a run was left at work
 }
 
 // job is one run handed to the thread.

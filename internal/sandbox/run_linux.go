@@ -46,6 +46,7 @@ type run struct {
 	deadline time.Time
 	phase    phase
 	watch    watch
+	told     bool // that the run is over
 }
 
 // phase says what the next deadline means.
@@ -69,7 +70,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 		return nil, err
 	}
 	defer r.release()
-	defer r.broker.endRun()
+	defer r.endCalls()
 	defer r.adopted.forget(r.pid)
 	defer r.closeWatch()
 	r.deadline = begin.Add(j.limits.Wall)
@@ -83,9 +84,17 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	r.outcome.Stderr, r.outcome.StderrSize = r.err.last(), r.err.size
 	r.closeWatch()
 	r.outcome.said()
+	r.endCalls()
 	r.outcome.Denied = l.broker.takeDenied()
 	r.outcome.Duration = j.clock().Sub(begin)
 	return &r.outcome, nil
+}
+
+// endCalls ends what was answered for the run; a launcher whose broker still works is used no more.
+func (r *run) endCalls() {
+	if !r.told {
+		r.told, r.worn = true, !r.broker.endRun()
+	}
 }
 
 // start makes the pipes and has the command begun. Every descriptor above 2 is marked close-on-exec before; the

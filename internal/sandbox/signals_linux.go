@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"unsafe"
@@ -45,7 +46,7 @@ func (s *signals) act(c *call) answer {
 	case "rt_tgsigqueueinfo":
 		return s.thread(c, own, signal{group: word(0), thread: word(1), number: word(2), info: c.args[3]})
 	case "pidfd_send_signal":
-		return s.handle(c, own)
+		return s.handle(c)
 	case "setsid":
 		return s.group(own)
 	case "setpgid":
@@ -206,44 +207,43 @@ func (s *signals) thread(c *call, own int, sig signal) answer {
 	})
 }
 
-// handle is a signal by a handle of a process: a copy of the child's handle is what is looked at, and what is
-// used.
-func (s *signals) handle(c *call, own int) answer {
+// handle is a signal by a handle of a process. The child's handle is not copied: anything could stand under its number,
+// a socket that lingers for one, and whoever closes the last copy waits. Which process it means is read instead, and
+// that one is signalled.
+func (s *signals) handle(c *call) answer {
 	const whole = 2 // PIDFD_SIGNAL_THREAD_GROUP
 	if flags := uint32(c.args[3]); flags&^whole != 0 {
 		return fails(unix.EINVAL)
 	}
-	child, err := unix.PidfdOpen(own, 0)
-	if err != nil {
-		return fails(unix.ESRCH)
-	}
-	defer unix.Close(child)
-	fd, err := unix.PidfdGetfd(child, int(int32(c.args[0])), 0)
-	if no := c.waits(); no != 0 || err != nil {
-		if err == nil {
-			_ = unix.Close(fd)
-		}
+	pid := pidOf(int(c.pid), int(int32(c.args[0])))
+	if no := c.waits(); no != 0 || pid == 0 {
 		return fails(unix.EBADF)
 	}
-	defer unix.Close(fd)
 	info, no := s.info(c, signal{info: c.args[2]})
 	if no != 0 {
 		return fails(no)
 	}
-	pid := pidOf(fd)
-	switch {
-	case pid == 0:
-		return fails(unix.EBADF)
-	case pid < 0:
+	if pid < 0 {
 		return fails(unix.ESRCH)
-	case !s.tree.holds(pid):
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.PidfdOpen(pid, pidfdThread) // it was the handle of a thread
+	}
+	if err != nil {
+		return fails(unix.ESRCH)
+	}
+	defer unix.Close(fd)
+	if !s.tree.holds(pid) {
 		return fails(unix.EPERM)
 	}
 	return fails(number(unix.PidfdSendSignal(fd, unix.Signal(int32(c.args[1])), info, 0)))
 }
 
-// pidOf is the process that a handle means: -1 when it has ended, 0 when it is no handle.
-func pidOf(fd int) int { return field("/proc/self/fdinfo/"+strconv.Itoa(fd), "\nPid:") }
+// pidOf is the process that a handle of a thread's means: -1 when it has ended, 0 when it is no handle.
+func pidOf(tid, fd int) int {
+	return field("/proc/"+strconv.Itoa(tid)+"/fdinfo/"+strconv.Itoa(fd), "\nPid:")
+}
 
 // processOf is the process that a thread belongs to, 0 when there is none.
 func processOf(tid int) int { return field("/proc/"+strconv.Itoa(tid)+"/status", "\nTgid:") }
