@@ -202,7 +202,7 @@ func stepped(err error) *protocol.Error {
 // unsayable refuses words that are no arguments at all. Steps 1 to 4 come first, so that whoever may not run
 // the command learns that and nothing else.
 func unsayable(o execOptions, bad []protocol.Violation) *protocol.Error {
-	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s", o.Pack, o.Verb, bad[0].Message)).
+	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid. %s", o.Pack, o.Verb, bad[0].Message)).
 		With("violations", bad)
 	e.Step = 5
 	return e

@@ -42,6 +42,9 @@ func (d *deps) app() (*app.App, error) {
 	return a, nil
 }
 
+// here is a command that acts in the session that this command line named.
+func (d *deps) here(command string) string { return protocol.InSession(command, d.flags.Session) }
+
 // who resolves the Session, in one place for every command (§9.3); with an error it is as complete as it can be.
 func (d *deps) who() (protocol.Session, error) {
 	if d.session != nil {

@@ -229,7 +229,7 @@ func protectedWord(v planView) string {
 	case len(v.Protected.May) == 0:
 		return "it may change none of what the host may run later: git's hooks and configuration, Makefile, .envrc and the like"
 	}
-	return "of what the host may run later it changes only, by design: " + strings.Join(v.Protected.May, " ")
+	return "of what the host may run later, it may change by design: " + strings.Join(v.Protected.May, " ")
 }
 
 func confirmWord(v planView) string {

@@ -107,9 +107,9 @@ func runInstall(_ context.Context, d *deps, o installOptions) error {
 		for _, one := range v.Packs {
 			showInstalled(p, one)
 			if one.Activated {
-				next = append(next, "hcpx availability "+one.PackID)
+				next = append(next, d.here("hcpx availability "+one.PackID))
 			} else {
-				next = append(next, "hcpx activate "+one.PackID)
+				next = append(next, d.here("hcpx activate "+one.PackID))
 			}
 		}
 		p.next(next...)
@@ -187,7 +187,7 @@ func runRollback(_ context.Context, d *deps, o packOptions) error {
 	}, func(p *page, v lifecycle.RollbackView) {
 		p.raw(p.paint(good, "rolled back ") + clean(v.PackID) + " from " + clean(v.Replaced) + " to " + clean(v.Version) + "\n")
 		showDifferences(p, v.Changes)
-		p.next("hcpx availability " + v.PackID)
+		p.next(d.here("hcpx availability " + v.PackID))
 	})
 }
 
@@ -199,7 +199,7 @@ func runAdd(_ context.Context, d *deps, o addOptions) error {
 		if v.Activated {
 			p.line("activated in session %s", v.Session)
 		}
-		p.next("hcpx availability "+v.Pack.PackID, "hcpx skill "+v.Pack.PackID)
+		p.next(d.here("hcpx availability "+v.Pack.PackID), "hcpx skill "+v.Pack.PackID)
 	})
 }
 
@@ -221,6 +221,6 @@ func runList(_ context.Context, d *deps, _ listOptions) error {
 			rows = append(rows, []cell{{text: k.PackID}, {text: k.Version}, {state, s}, {text: k.Summary}})
 		}
 		p.table([]string{"pack", "version", "state", "summary"}, rows)
-		p.next("hcpx availability")
+		p.next(d.here("hcpx availability"))
 	})
 }

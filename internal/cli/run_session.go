@@ -15,7 +15,7 @@ func runActivate(_ context.Context, d *deps, o packsOptions) error {
 		return l.Activate(s, o.IDs)
 	}, func(p *page, v lifecycle.SessionView) {
 		showChanges(p, v, "activated", "already activated")
-		p.next("hcpx availability " + strings.Join(o.IDs, " "))
+		p.next(d.here("hcpx availability " + strings.Join(o.IDs, " ")))
 	})
 }
 

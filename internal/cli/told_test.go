@@ -66,9 +66,9 @@ func Test_6_7_ARefusalSpeaksOfTheWordsThatWereTyped(t *testing.T) {
 	o := execOptions{Pack: "demo", Verb: "show"}
 	args, _ := buildArgs([]string{"limit=5.5", "list=x"}, nil)
 	violations := []protocol.Violation{{Pointer: "/limit", Message: "The value is a string, not an integer."}, {Pointer: "/none", Message: "The value is a string, not an integer."}}
-	refusal := protocol.Fail(protocol.InvalidArgs, "Arguments of demo/show are not valid: /limit: The value is a string, not an integer.").With("violations", violations)
+	refusal := protocol.Fail(protocol.InvalidArgs, "Arguments of demo/show are not valid at /limit. The value is a string, not an integer.").With("violations", violations)
 	r := typed(protocol.Result{PackID: "demo", Error: refusal}, args)
-	if r.Error.Message != `Arguments of demo/show are not valid: /limit: "5.5" is not an integer.` {
+	if r.Error.Message != `Arguments of demo/show are not valid at /limit. "5.5" is not an integer.` {
 		t.Errorf("%s", r.Error.Message)
 	}
 	told := decode[[]protocol.Violation](r.Error.Details["violations"])

@@ -159,7 +159,7 @@ func (g *Gate) Activated(st *store.State, session, id string) *protocol.Error {
 		return nil
 	}
 	return protocol.Fail(protocol.PackNotActivated, fmt.Sprintf("Pack %q is not activated in session %q.", id, session)).
-		WithHint("hcpx activate " + id)
+		WithHint(protocol.InSession("hcpx activate "+id, session))
 }
 
 // Pack is step 2 whole.
@@ -197,5 +197,5 @@ func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.E
 		return nil
 	}
 	return protocol.Fail(protocol.NotConnected, fmt.Sprintf("Pack %q needs a %s binding and is not connected in session %q.", l.ID, b.Mode, session)).
-		WithHint("hcpx connect " + l.ID)
+		WithHint(protocol.InSession("hcpx connect "+l.ID, session))
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"hcpx/internal/manifest"
@@ -51,16 +52,16 @@ func (l *Lifecycle) Add(s protocol.Session, name string, o AddOptions) (AddView,
 	return view, err
 }
 
-// addAdmitted: installing needs its capability, allowing needs a person.
+// addAdmitted: allowing needs a person, which no grant replaces, and installing needs its capability.
 func (l *Lifecycle) addAdmitted(in *installing) (*store.State, *protocol.Error) {
 	st, err := l.state()
 	if err != nil {
 		return nil, err
 	}
-	if err := in.mayInstallSome(st); err != nil {
+	if err := l.operator(in.s, "Adding a pack with its programs"); err != nil {
 		return nil, err
 	}
-	return st, l.operator(in.s, "Adding a pack with its programs")
+	return st, in.mayInstallSome(st)
 }
 
 // addSource opens a shipped pack by its name, or a directory or archive by its path.
@@ -77,8 +78,7 @@ func (l *Lifecycle) addSource(name string) (*source, *protocol.Error) {
 		}
 		src = &source{shown: name, place: store.Shipped, name: name, fs: sub, close: func() error { return nil }}
 	case manifest.ValidID(name):
-		return nil, protocol.Fail(protocol.NotFound, fmt.Sprintf("No pack %q comes with hcpx; these do: %s. A directory is named with a slash, as ./%s.",
-			name, strings.Join(l.ShippedNames(), ", "), name)).WithHint("hcpx add ./" + name)
+		return nil, l.unshipped(name)
 	default:
 		var err *protocol.Error
 		if src, err = l.open(name); err != nil {
@@ -87,6 +87,20 @@ func (l *Lifecycle) addSource(name string) (*source, *protocol.Error) {
 	}
 	src.load(l.Limits)
 	return src, nil
+}
+
+// unshipped names the packs that come with the program, and what was likely meant: a directory that is there, else a
+// pack of nearly that name.
+func (l *Lifecycle) unshipped(name string) *protocol.Error {
+	message := fmt.Sprintf("No pack %q comes with hcpx; these do: %s. A directory is named with a slash, as ./%s.", name, strings.Join(l.ShippedNames(), ", "), name)
+	if _, absent := os.Stat(name); absent == nil {
+		return protocol.Fail(protocol.NotFound, message).WithHint("hcpx add ./" + name)
+	}
+	near := protocol.Nearest(name, l.ShippedNames())
+	if near == "" {
+		return protocol.Fail(protocol.NotFound, message).WithHint("hcpx add --help")
+	}
+	return protocol.Fail(protocol.NotFound, message).With("nearest", []string{near}).WithHint("hcpx add " + near)
 }
 
 // consented shows everything once. When nothing would change nobody is asked.

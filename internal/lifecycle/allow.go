@@ -33,14 +33,14 @@ func (l *Lifecycle) Allow(s protocol.Session, r AllowRequest) (AllowView, *proto
 		return view, err
 	}
 	on := subject{act: "allow", pack: r.Native + r.HostPack + r.ReadPack}
-	if on.pack == "" {
+	err = l.operator(s, "Allowing") // first: no grant makes an agent a person
+	switch {
+	case err != nil:
+	case on.pack == "":
 		err = l.mayInstallSome(s, st)
-	} else {
+	default:
 		on.plane = l.plane(on.pack)
 		err = l.may(s, st, protocol.PackInstall, on)
-	}
-	if err == nil {
-		err = l.operator(s, "Allowing")
 	}
 	if err == nil {
 		err = l.Gate.Rules.Forbidden(r.Native != "", r.Dangerous)

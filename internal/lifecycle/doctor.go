@@ -168,7 +168,11 @@ func (h *health) enforced(id string) {
 	}
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		h.warn("sandbox", id, "This machine cannot enforce a rule that "+strings.Join(refused, ", ")+" need; see the table.", "hcpx exec "+id+" "+refused[0]+" --plan")
+		need := "the command " + refused[0] + " needs"
+		if len(refused) > 1 {
+			need = "the commands " + strings.Join(refused, ", ") + " need"
+		}
+		h.warn("sandbox", id, "This machine cannot enforce a rule that "+need+"; see the table.", "hcpx exec "+id+" "+refused[0]+" --plan")
 	}
 }
 

@@ -45,10 +45,10 @@ func (l *Lifecycle) Learn(ctx context.Context, s protocol.Session, r LearnReques
 	view := LearnView{Argv: r.Argv}
 	st, err := l.state()
 	if err == nil {
-		err = l.mayInstallSome(s, st)
+		err = l.operator(s, "Learning what a program needs")
 	}
 	if err == nil {
-		err = l.operator(s, "Learning what a program needs")
+		err = l.mayInstallSome(s, st)
 	}
 	if err != nil {
 		return view, err
@@ -135,6 +135,8 @@ func protectedName(rel string, bare bool) string {
 			switch {
 			case name == rel:
 				return rel
+			case strings.Contains(name, "**") && protect.Covers(name, rel):
+				return strings.Join(strings.Split(rel, "/")[:strings.Count(name, "/")+1], "/")
 			case name != ".git" && protect.Covers(name, rel):
 				return name
 			case bare && protect.Covers(rel, name):

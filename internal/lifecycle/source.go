@@ -43,6 +43,9 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 	info, err := os.Stat(name)
 	var src *source
 	switch {
+	case err != nil && l.shipped(name):
+		return nil, protocol.Fail(protocol.NotFound, fmt.Sprintf("No directory or archive %s is here. The pack of that name comes with hcpx.", name)).
+			WithHint("hcpx add " + name)
 	case err != nil:
 	case info.IsDir():
 		src, err = openDir(name)

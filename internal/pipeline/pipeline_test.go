@@ -171,6 +171,14 @@ func Test_6_3_Step5_InvalidArgs(t *testing.T) {
 	if res.Error.Details["schema"] == nil || res.Error.Details["example"] == nil {
 		t.Errorf("no schema or example: %v", res.Error.Details)
 	}
+	for args, want := range map[string]string{
+		`{"limit":"x","name":"n"}`: "Arguments of tool/show are not valid at /limit. The value is a string",
+		`{"limit":1}`:              `Arguments of tool/show are not valid. The member "name" is missing.`,
+	} {
+		if res := r.exec(`{"pack_id":"tool","verb_key":"show","args":` + args + `}`); !strings.HasPrefix(res.Error.Message, want) {
+			t.Errorf("%s: %s", args, res.Error.Message)
+		}
+	}
 }
 
 // §3.3: an argument that would be read as an option is refused.

@@ -46,13 +46,17 @@ func (r *run) idempotent() *protocol.Error {
 }
 
 func (r *run) invalidArgs(bad []protocol.Violation) *protocol.Error {
-	where := bad[0].Pointer
-	if where == "" {
-		where = "the arguments"
-	}
-	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid: %s: %s", r.pack.ID, r.verb.Command.Key, where, bad[0].Message)).
+	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid%s. %s", r.pack.ID, r.verb.Command.Key, at(bad[0]), bad[0].Message)).
 		With("violations", bad)
 	return r.taught(e)
+}
+
+// at says where a violation is, as a part of a sentence: nothing for the whole value.
+func at(v protocol.Violation) string {
+	if v.Pointer == "" {
+		return ""
+	}
+	return " at " + v.Pointer
 }
 
 // taught adds what a caller needs to say it better: schema, example and help (§6.3 step 5).

@@ -64,7 +64,7 @@ func (r *run) result(out *adapter.Output) (json.RawMessage, *protocol.Error) {
 	}
 	if schema != nil {
 		if bad := schema.Validate(out.Value); len(bad) > 0 {
-			return nil, protocol.Fail(protocol.InvalidResult, fmt.Sprintf("The result of %s/%s is not what it declares: %s: %s", r.pack.ID, r.verb.Command.Key, bad[0].Pointer, bad[0].Message)).
+			return nil, protocol.Fail(protocol.InvalidResult, fmt.Sprintf("The result of %s/%s is not what it declares%s. %s", r.pack.ID, r.verb.Command.Key, at(bad[0]), bad[0].Message)).
 				With("violations", bad)
 		}
 	}

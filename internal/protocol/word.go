@@ -14,3 +14,14 @@ func Word(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// DefaultSession is the session of a caller who names none (§9.3).
+const DefaultSession = "default"
+
+// InSession is a command line that acts in a session, as it is typed where none is named.
+func InSession(command, session string) string {
+	if session == "" || session == DefaultSession {
+		return command
+	}
+	return command + " --session " + Word(session)
+}

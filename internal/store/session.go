@@ -3,10 +3,12 @@ package store
 import (
 	"maps"
 	"slices"
+
+	"hcpx/internal/protocol"
 )
 
 // DefaultSession is the session whose lists stand at the top level of state.json (§9.3).
-const DefaultSession = "default"
+const DefaultSession = protocol.DefaultSession
 
 // Session is the activation and connection of a session; empty for one that nothing is known of.
 func (s *State) Session(id string) SessionState {
