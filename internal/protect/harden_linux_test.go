@@ -373,8 +373,9 @@ func Test_10_2_DamagedJournal(t *testing.T) {
 	} {
 		g, dir, left := cut()
 		must(t, damage(dir))
-		changes, _, err := left.Mend()
-		if err == nil || len(changes) != 2 || !changes[0].Restored || changes[1].Restored {
+		changes, kept, err := left.Mend()
+		g.closed() // put aside: it would hold up the workspace for ever
+		if err == nil || !strings.HasSuffix(kept, "/run/journal") || len(changes) != 2 || !changes[0].Restored || changes[1].Restored {
 			t.Errorf("%s: %+v %v", name, changes, err)
 		}
 		if text, err := os.ReadFile(g.root + "/Makefile"); string(text) != "evil" {

@@ -316,27 +316,29 @@ func (l Leftover) settle(held locks) (same bool, err error) {
 }
 
 // Mend puts back what stood before the run that was cut off, as End would have done. When the workspace is gone
-// (ErrGone) or the journal can't be read (ErrDamaged), the journal goes to the quarantine with what it remembers,
-// to the place that is told.
+// (ErrGone), the journal can't be read (ErrDamaged) or lost what it kept, it goes to the quarantine as it is, to the
+// place that is told: it would hold up the workspace for ever.
 func (l Leftover) Mend() (changes []Change, kept string, err error) {
+	hopeless := false
 	err = l.judge(nil, false, func(m *mender) error {
 		if changes, err = m.mend(); err != nil {
+			hopeless = m.hopeless()
 			return err
 		}
 		return os.RemoveAll(m.journal)
 	})
 	shelf := filepath.Join(quarantineDir(l.Home), l.Run)
-	if !errors.Is(err, ErrGone) && !errors.Is(err, ErrDamaged) {
+	if !errors.Is(err, ErrGone) && !errors.Is(err, ErrDamaged) && !hopeless {
 		return changes, shelf, err
 	}
 	if fault := os.MkdirAll(shelf, 0o700); fault != nil {
-		return nil, "", fault
+		return changes, "", fault
 	}
 	kept = unused(filepath.Join(shelf, "journal"))
 	if fault := os.Rename(filepath.Join(openDir(l.Home), l.Run), kept); fault != nil {
-		return nil, "", fault
+		return changes, "", fault
 	}
-	return nil, kept, err
+	return changes, kept, err
 }
 
 // unused is a path at which nothing lies.

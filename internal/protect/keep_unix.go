@@ -136,6 +136,16 @@ func (m *mender) held(k string, was *node) error {
 
 var errLost = errors.New("the journal does not hold what stood there")
 
+// hopeless says that nothing but lost content kept things from being put back.
+func (m *mender) hopeless() bool {
+	for _, err := range m.faults {
+		if !errors.Is(err, errLost) {
+			return false
+		}
+	}
+	return len(m.faults) > 0
+}
+
 // content writes the old content of a file, and says whether it was that.
 func (m *mender) content(was *node, to io.Writer) error {
 	f, err := os.Open(filepath.Join(m.journal, contentFile))
