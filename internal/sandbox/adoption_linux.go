@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -157,24 +158,102 @@ func (t nativeTree) ask() {
 	}
 }
 
-// kill ends the tree and counts those beside the direct child. What is killed begins nothing more, so the walk
-// is repeated until it finds nothing; the dead that were adopted are buried.
-func (t nativeTree) kill() int {
+// nativeKill bounds the kill of a native run, enough how often nothing is to be found where this process has children
+// besides, and nobody but the search can say that the run has none.
+const (
+	nativeKill = 5 * time.Second
+	enough     = 20
+)
+
+// kill ends the tree and counts those beside the direct child. What is found dies with its group, at one moment: a
+// group that was killed begins nothing more. A command can make groups as it likes here, so it is searched again and
+// again. That this process has no child any more proves that nothing is left, for it adopts what loses its parent;
+// where it has others, walks that find nothing have to do. left says that the time was over before.
+func (t nativeTree) kill(now clock) (n int, left bool) {
 	_ = t.leader.Kill() // it fails only when the process has ended
-	killed := map[process]bool{}
-	for until := time.Now().Add(drainTime); ; {
-		reached := false
-		for _, p := range t.members() {
-			switch {
-			case p.zombie && p.parent == os.Getpid():
-				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // somebody else's zombie is not in the list
-			case !p.zombie && p.send(unix.SIGKILL):
-				killed[p.process], reached = true, true
+	killed, pause := map[int]bool{}, firstPause
+	for until, quiet := now().Add(nativeKill), 0; ; {
+		if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD) {
+			return len(killed), false
+		}
+		found, sole := t.hunt(killed)
+		if found = t.walk(killed) || found; found {
+			quiet = 0
+		} else if quiet++; quiet == enough || quiet == 2 && !sole {
+			return len(killed), false
+		}
+		if now().After(until) {
+			return len(killed), true
+		}
+		if !found {
+			time.Sleep(pause)
+			pause = min(2*pause, killPause)
+		}
+	}
+}
+
+// hunt kills what was adopted, with its group, as fast as can be: a walk over all processes is too slow for one that
+// begins the next and ends. It serves a run that is the sole one, where whatever child has left this process's session
+// is that run's; the lock keeps another from beginning. A child's number is its own until this process buries it.
+func (t nativeTree) hunt(killed map[int]bool) (found, sole bool) {
+	a := t.adoption
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.runs) != 1 || len(a.confined) > 0 || len(a.before) > 0 {
+		return false, false
+	}
+	self := strconv.Itoa(os.Getpid())
+	session, _ := unix.Getsid(0)
+	for range 64 {
+		text, err := os.ReadFile("/proc/self/task/" + self + "/children") // not every kernel has it; the walk does without
+		if err != nil || len(text) == 0 {
+			return found, true
+		}
+		for _, word := range bytes.Fields(text) {
+			pid, err := strconv.Atoi(string(word))
+			if err != nil || pid == t.leader.Pid {
+				continue
+			}
+			if own, err := unix.Getsid(pid); err != nil || own == session {
+				continue
+			}
+			if group, err := unix.Getpgid(pid); err == nil && group > 1 {
+				_ = unix.Kill(-group, unix.SIGKILL) // it may have left it since: itself is killed next
+			}
+			var status unix.WaitStatus
+			dead, _ := unix.Wait4(pid, &status, unix.WNOHANG|unix.WALL, nil)
+			if dead == pid && status.Signaled() && status.Signal() == unix.SIGKILL || dead != pid && unix.Kill(pid, unix.SIGKILL) == nil {
+				killed[pid], found = true, true
 			}
 		}
-		if !reached || time.Now().After(until) {
-			return len(killed)
+	}
+	return found, true
+}
+
+// walk kills what belongs to the run, each with its group, and buries the adopted dead. It says whether something was
+// alive.
+func (t nativeTree) walk(killed map[int]bool) (found bool) {
+	for _, p := range t.members() {
+		switch {
+		case p.zombie && p.parent == os.Getpid():
+			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // somebody else's zombie is not in the list
+		case p.zombie:
+		default:
+			p.strike()
+			if p.send(unix.SIGKILL) {
+				killed[p.pid], found = true, true
+			}
 		}
+	}
+	return found
+}
+
+// strike kills the group of a process that is still the one that was seen. The members of a group are of one session,
+// and a session that a run has made holds nothing else; that it is none of this process's is looked at again.
+func (p status) strike() {
+	own, _ := unix.Getsid(0)
+	if now, ok := look(p.pid); ok && now.process == p.process && now.session != own && now.group > 1 {
+		_ = unix.Kill(-now.group, unix.SIGKILL)
 	}
 }
 

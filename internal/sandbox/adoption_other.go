@@ -20,9 +20,9 @@ func (a *adoption) start(cmd *exec.Cmd, _ string) (nativeTree, error) {
 
 func (t nativeTree) ask() { endGroup(t.leader, false) }
 
-func (t nativeTree) kill() int {
+func (t nativeTree) kill(clock) (int, bool) {
 	endGroup(t.leader, true)
-	return 0
+	return 0, false
 }
 
 func (t nativeTree) release() {}

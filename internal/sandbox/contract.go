@@ -141,6 +141,7 @@ type Report struct {
 	Errata   int      `json:"errata,omitempty"`
 	Network  string   `json:"network"`
 	Killed   int      `json:"killed,omitempty"`  // processes left over at the end of the run
+	Left     bool     `json:"left,omitempty"`    // native: something may be running still, the search for it came to no end in its time
 	Watched  string   `json:"watched,omitempty"` // how memory and processes were watched: sampled | cgroup; "" = it was over before the first look
 	Degraded []string `json:"degraded"`          // rules or limits that are not enforced, or only now and then
 }

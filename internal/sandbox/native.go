@@ -20,8 +20,8 @@ import (
 // nativeDegraded is everything that a native run does not have; its report says so (§10.3). Survivors stand in
 // it because nothing keeps a program from having a service of the machine, or another user, run something.
 func nativeDegraded() []string {
-	degraded := []string{"system-calls", "files", "programs", "signals", "abstract-sockets", "metadata", "privileges",
-		"network", "survivors"}
+	degraded := []string{"system-calls", "files", "programs", "descriptors", "abstract-sockets", "signals", "metadata", "privileges",
+		"runtime", "launcher", "setid-files", "network-none", "network-full", "network-hosts", "survivors"}
 	return append(degraded, notNative()...)
 }
 
@@ -174,8 +174,8 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	}
 	o := &Outcome{}
 	defer tree.release()
-	o.await(ctx, nativeWait{cmd: cmd, tree: tree, over: over, limits: limits})
-	o.Report = b.report(o.Report.Killed)
+	o.await(ctx, nativeWait{cmd: cmd, tree: tree, over: over, limits: limits, now: b.system.options.Now})
+	o.Report = b.report(o.Report)
 	o.Stdout, o.Overflow = out.kept, out.over
 	o.Stderr, o.StderrSize = errs.last(), errs.size
 	o.Exit, o.Signal = exitOf(cmd.ProcessState)
@@ -183,12 +183,12 @@ func (b *nativeBox) Run(ctx context.Context) (*Outcome, *protocol.Error) {
 	return o, nil
 }
 
-func (b *nativeBox) report(killed int) Report {
+func (b *nativeBox) report(kill Report) Report {
 	r := Report{Backend: "native", Network: "full", Degraded: nativeDegraded()}
 	if len(b.within) > 0 {
 		r = b.confined
 	}
-	r.Killed = killed
+	r.Killed, r.Left = kill.Killed, kill.Left
 	return r
 }
 
@@ -203,12 +203,16 @@ func canceledBefore() *protocol.Error {
 // drainTime bounds how long output is read once the direct child has ended, and how long the dead are waited for.
 const drainTime = time.Second
 
+// clock is the time source of a run.
+type clock func() time.Time
+
 // nativeWait is what a native run is waited for with.
 type nativeWait struct {
 	cmd    *exec.Cmd
 	tree   nativeTree
 	over   chan struct{}
 	limits Limits
+	now    clock
 }
 
 // await ends the run by itself, at its limit, at too much output, or when the caller cancels (§6.9).
@@ -232,7 +236,7 @@ func (o *Outcome) await(ctx context.Context, w nativeWait) {
 		o.Canceled = true
 		w.grace(done)
 	}
-	o.Report.Killed = w.tree.kill()
+	o.Report.Killed, o.Report.Left = w.tree.kill(w.now)
 	<-done
 }
 

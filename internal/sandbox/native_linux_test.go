@@ -2,7 +2,9 @@ package sandbox_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -65,6 +67,34 @@ func Test_6_9_native_leaves_no_survivor(t *testing.T) {
 	must(t, unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&flag)), 0, 0, 0))
 	if flag != 0 {
 		t.Error("this process is a subreaper still")
+	}
+}
+
+// §6.9, §10.3: processes that begin the next one and end are ended too, in whatever group or session each is; what the
+// report says of them is true.
+func Test_6_9_native_ends_chains(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Scratch: t.TempDir() + "/scratch"})
+	self, err := os.Executable()
+	must(t, err)
+	for _, kind := range []string{"fork-chain", "group-chain", "chain"} {
+		for _, then := range []string{"end", "stay"} {
+			t.Run(kind+"/"+then, func(t *testing.T) {
+				mark := "native-" + kind + "-" + then
+				o := sandboxtest.Exec(t, s, &sandbox.Spec{Native: true, Program: sandbox.Program{Name: "family", Path: self},
+					Args: []string{familyArg, "storm", "6", mark, kind, then}, Limits: sandbox.Limits{Wall: time.Second, Grace: 100 * time.Millisecond}})
+				if o.TimedOut != (then == "stay") {
+					t.Errorf("%+v\n%s", o, o.Stderr)
+				}
+				left := 0
+				for range 20 {
+					left = max(left, killMarked(t, mark))
+				}
+				if left > 0 && !o.Report.Left || o.Report.Left && kind == "fork-chain" {
+					t.Errorf("%d survivors, the report says %+v", left, o.Report)
+				}
+				t.Logf("%d killed, %v, %d left, %v", o.Report.Killed, o.Duration, left, o.Report.Left)
+			})
+		}
 	}
 }
 
@@ -166,4 +196,25 @@ func Test_6_9_native_buries_only_its_own(t *testing.T) {
 		})
 	}
 	free.Wait()
+}
+
+// §10.3, §10.5: what a native run lacks is named as doctor's table names it, in plan and report alike.
+func Test_10_3_native_names_rules_of_the_table(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Scratch: t.TempDir() + "/scratch"})
+	spec := native(t, "exit 0")
+	planned := s.Jail(spec, "/home").Degraded
+	if o := sandboxtest.Exec(t, s, spec); !slices.Equal(o.Report.Degraded, planned) {
+		t.Errorf("report %v, plan %v", o.Report.Degraded, planned)
+	}
+	kept := []string{"environment", "wall-time", "output", "protected-names", "canary"}
+	for _, row := range s.Facts().Rules {
+		if slices.Contains(planned, row.Name) == slices.Contains(kept, row.Name) && row.Name != "devices" && row.Name != "proc" {
+			t.Errorf("%s: in the list of what a native run lacks: %v", row.Name, slices.Contains(planned, row.Name))
+		}
+	}
+	for _, name := range planned {
+		if find(s.Facts(), name).Name == "" {
+			t.Errorf("%s is no rule of the table", name)
+		}
+	}
 }

@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock is the time source of a run.
-type clock func() time.Time
-
 // The slots of a run's poll list.
 const (
 	slotExit = iota
