@@ -119,6 +119,20 @@ func Test_10_2_attributes_end_with_the_run(t *testing.T) {
 	})
 }
 
+// §10.5: /proc in namespaces has the command's own processes, and not the first one, whoever the user is.
+func Test_10_5_first_process_is_not_shown(t *testing.T) {
+	redteamtest.Users(t, func(t *testing.T, place string) {
+		s := confining(t, sandbox.Options{Scratch: place + "/scratch", Kernel: roomy(0)})
+		spec := script(t, "test -e /proc/self/stat && echo own; test -e /proc/1 && echo first; cat /proc/1/cmdline /proc/1/cgroup /proc/1/mounts /proc/net/tcp; true", "cat")
+		if o := sandboxtest.Exec(t, s, spec); string(o.Stdout) != "own\n" {
+			t.Errorf("%q\n%s", o.Stdout, o.Stderr)
+		}
+		if row := find(s.Facts(), "proc"); row.State != "degraded" || !strings.Contains(row.Detail, "sockets and routes") {
+			t.Errorf("%+v", row)
+		}
+	})
+}
+
 // spacious says that runs have namespaces of their own.
 func (p posture) spacious() bool { return p.options.Kernel != nil && p.options.Kernel.Namespaces }
 

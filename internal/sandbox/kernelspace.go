@@ -60,7 +60,7 @@ func (k Kernel) loosened(rule string) string {
 	case "devices":
 		return "Without Landlock /dev/zero, random and urandom can be written to, which changes nothing; a socket file can be made, which nothing can listen on."
 	case "proc":
-		return "Without Landlock a command reads in /proc what there is about its own processes: mounts, users, groups of resources."
+		return "Without Landlock a command reads in /proc what there is about its own processes: mounts, users, groups of resources, and, with network hosts or full, the sockets and routes of this machine."
 	}
 	return ""
 }

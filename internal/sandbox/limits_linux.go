@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,10 @@ func (l Limits) bounds() []bound {
 		{unix.RLIMIT_FSIZE, unix.Rlimit{Cur: l.FileSize, Max: l.FileSize}},
 	}
 	if l.CPU > 0 {
-		seconds := uint64((l.CPU.Milliseconds() + 999) / 1000)
+		seconds := uint64(l.CPU.Truncate(time.Second) / time.Second)
+		if l.CPU%time.Second > 0 {
+			seconds++ // the kernel counts whole ones
+		}
 		list = append(list, bound{unix.RLIMIT_CPU, unix.Rlimit{Cur: seconds, Max: seconds + 1}})
 	}
 	for i := range list {
@@ -39,19 +43,34 @@ func (l Limits) bounds() []bound {
 
 // said names a limit that no signal tells of, by the words of the failed program itself: a call that is refused for
 // too many open files, or for a file's size where the signal is ignored, ends nothing, and the kernel tells nobody
-// but the caller. The words are those of the C libraries, at the end of a line. A shell says so of a
-// program that it started, too.
+// but the caller. A shell says so of a program that it started, too. Python has the name of the file after the words,
+// the loader of the C library only the number.
 func (o *Outcome) said() {
 	if o.Limit != "" || o.Exit <= 0 || o.TimedOut || o.Canceled || o.Overflow {
 		return
 	}
 	for line := range bytes.Lines(o.Stderr) {
-		line = bytes.TrimRight(line, " \r\n.")
-		for words, limit := range map[string]string{"too many open files": "open_files", "no file descriptors available": "open_files", "file too large": "file_size",
-			"file size limit exceeded": "file_size", "cpu time limit exceeded": "cpu"} {
-			if len(line) >= len(words) && bytes.EqualFold(line[len(line)-len(words):], []byte(words)) {
-				o.Limit = limit
+		line = bytes.ToLower(bytes.TrimRight(line, " \r\n."))
+		for _, s := range sayings() {
+			if at := bytes.LastIndex(line, []byte(s.words)); at >= 0 && (s.anywhere || at+len(s.words) == len(line)) {
+				o.Limit = s.limit
 			}
 		}
+	}
+}
+
+// saying is how a program tells of a limit, in small letters, at the end of a line or anywhere in it.
+type saying struct {
+	words    string
+	anywhere bool
+	limit    string
+}
+
+func sayings() []saying {
+	return []saying{
+		{"too many open files", true, "open_files"}, {"no file descriptors available", true, "open_files"},
+		{": error 24", false, "open_files"}, // of the loader
+		{"file too large", false, "file_size"}, {"[errno 27] file too large", true, "file_size"}, {"file size limit exceeded", false, "file_size"},
+		{"cpu time limit exceeded", false, "cpu"},
 	}
 }

@@ -130,10 +130,11 @@ func (p *script) root(l *layout, at string, abi int) {
 	for i, s := range l.ordered {
 		p.attach(s, mounts[i], l.above(s.path) != nil)
 	}
-	// Own processes only, and of them what is theirs. A machine whose /proc is masked gives none: then there is none.
+	// Own processes only, and of them what is theirs; not the first one either, which hidepid=invisible would show to
+	// root's group. A machine whose /proc is masked gives none: then there is none.
 	p.call("mkdir /proc", unix.SYS_MKDIRAT, here, p.text("proc"), 0o555)
 	p.call("mount /proc", unix.SYS_MOUNT, none, p.text("proc"), p.text("proc"), empty|unix.MS_RDONLY,
-		p.text("hidepid=invisible,subset=pid")).may = true
+		p.text("hidepid=ptraceable,subset=pid")).may = true
 	for _, dir := range append(l.dirs, "/.") {
 		if l.spots[dir] == nil {
 			p.call("chmod "+dir, unix.SYS_FCHMODAT, here, p.text(dir[1:]), 0o111)
