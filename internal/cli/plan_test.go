@@ -33,7 +33,7 @@ environment  PATH HOME
 network      hosts api.example.org:443
 isolation    sandbox, by landlock
 time         1m0s
-limits       cpu 1h0m0s, memory 8 GiB, processes 4096, open files 1024, one file 1 GiB, output 1000
+limits       cpu 1h0m0s, memory 8 GiB, processes 4096, open files 1024, one file 1 GiB, output 1000 bytes
 weaker here  memory processes
 confirm      not needed
 granted      Allowed by grant 1.

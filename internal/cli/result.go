@@ -134,6 +134,7 @@ func (l planLimits) words() string {
 func amount(n uint64, bytes bool) string {
 	unit := ""
 	if bytes {
+		unit = " bytes"
 		for _, u := range []string{" KiB", " MiB", " GiB"} {
 			if n%1024 != 0 {
 				break

@@ -53,7 +53,7 @@ func keys() []key {
 		confirm,
 		size("limits.output", func(s *Settings) *int64 { return &s.Limits.Output }, 8*mib),
 		span("limits.wall_max", func(s *Settings) *time.Duration { return &s.Limits.WallMax }, time.Hour),
-		span("limits.cpu", func(s *Settings) *time.Duration { return &s.Limits.CPU }, time.Hour),
+		seconds(span("limits.cpu", func(s *Settings) *time.Duration { return &s.Limits.CPU }, time.Hour)),
 		count("limits.files", func(s *Settings) *int64 { return &s.Limits.Files }, 1024),
 		size("limits.file_size", func(s *Settings) *int64 { return &s.Limits.FileSize }, 1024*mib),
 		size("limits.memory", func(s *Settings) *int64 { return &s.Limits.Memory }, 8192*mib),
@@ -102,6 +102,9 @@ func globs(name, only string, at func(*Settings) *[]string) key {
 	return k
 }
 
+// listed is a list of words as TOML writes it.
+func listed(words []string) string { return `["` + strings.Join(words, `", "`) + `"]` }
+
 // words is a list that holds some of a few words, and none by default.
 func words(name string, at func(*Settings) *[]string, known ...string) key {
 	return key{
@@ -110,12 +113,12 @@ func words(name string, at func(*Settings) *[]string, known ...string) key {
 			given := []string{}
 			for _, word := range v.list {
 				if word.kind != text || !slices.Contains(known, word.text) || slices.Contains(given, word.text) {
-					return nil, fmt.Sprintf("%s is a list of some of %q", name, known)
+					return nil, fmt.Sprintf("%s is a list of some of %s", name, listed(known))
 				}
 				given = append(given, word.text)
 			}
 			if v.kind != list {
-				return nil, fmt.Sprintf("%s is a list of some of %q", name, known)
+				return nil, fmt.Sprintf("%s is a list of some of %s", name, listed(known))
 			}
 			return given, ""
 		},
@@ -135,7 +138,7 @@ func choice(name string, at func(*Settings) *string, words ...string) key {
 			if v.kind == text && slices.Contains(words, v.text) {
 				return v.text, ""
 			}
-			return nil, fmt.Sprintf("%s is one of %q", name, words)
+			return nil, name + ` is one of "` + strings.Join(words, `", "`) + `"`
 		},
 		set:  func(s *Settings, v any) { *at(s) = v.(string) },
 		show: func(s *Settings) string { return *at(s) },
@@ -162,6 +165,19 @@ func span(name string, at func(*Settings) *time.Duration, preset time.Duration) 
 	}
 }
 
+// seconds makes a duration one of whole seconds, where the kernel counts no less (§10.4).
+func seconds(k key) key {
+	read := k.read
+	k.read = func(v value) (any, string) {
+		d, wrong := read(v)
+		if wrong == "" && d.(time.Duration)%time.Second != 0 {
+			return nil, k.name + ` is a duration of whole seconds, as "90s": the kernel counts no less`
+		}
+		return d, wrong
+	}
+	return k
+}
+
 func count(name string, at func(*Settings) *int64, preset int64) key {
 	return key{
 		name: name, preset: preset, read: whole,
@@ -175,11 +191,13 @@ func count(name string, at func(*Settings) *int64, preset int64) key {
 func size(name string, at func(*Settings) *int64, preset int64) key {
 	k := count(name, at, preset)
 	k.read = func(v value) (any, string) {
-		if v.kind == number {
-			return whole(v)
-		}
 		n, ok := parseSize(v.text)
-		if v.kind != text || !ok {
+		if v.kind == number {
+			var err error
+			n, err = strconv.ParseInt(strings.ReplaceAll(v.text, "_", ""), 0, 64)
+			ok = err == nil && n > 0
+		}
+		if v.kind != text && v.kind != number || !ok {
 			return nil, name + ` is a number of bytes, or a text as "512KiB", "8MiB" or "1GiB"`
 		}
 		return n, ""

@@ -107,11 +107,15 @@ func Test_11_3_WhatIsWrongHasItsPlace(t *testing.T) {
 		{"bad word", "# ü\n[confirm]\n'agent' = \"maybe\"", ":3:11: confirm.agent is one of"},
 		{"bad type", "[identity]\nagents = true", "identity.agents is one of"},
 		{"zero", "[limits]\nfiles = 0", ":2:9: the value is a whole number"},
-		{"negative", "[limits]\noutput = -1", ":2:10: the value is a whole number"},
-		{"huge", "[limits]\noutput = 99999999999999999999", ":2:10: the value is a whole number"},
+		{"negative", "[limits]\noutput = -1", ":2:10: limits.output is a number of bytes"},
+		{"huge", "[limits]\noutput = 99999999999999999999", ":2:10: limits.output is a number of bytes"},
+		{"a huge count", "[limits]\nfiles = 2147483648", ":2:9: the value is a whole number from 1 to 2147483647"},
+		{"no number of bytes", "[limits]\nmemory = 1.5", ":2:10: limits.memory is a number of bytes"},
+		{"§10.4: less than a second", "[limits]\ncpu = \"10ms\"", ":2:7: limits.cpu is a duration of whole seconds"},
+		{"§10.4: a second and a half", "[limits]\ncpu = \"1500ms\"", ":2:7: limits.cpu is a duration of whole seconds"},
 		{"bad size", "[limits]\noutput = \"8MB\"", ":2:10: limits.output is a number of bytes"},
 		{"too long", "[limits]\nwall_max = \"2h\"", ":2:12: limits.wall_max is a duration up to an hour"},
-		{"no list", "[sandbox]\naccept = \"signals\"", ":2:10: sandbox.accept is a list of some of"},
+		{"no list", "[sandbox]\naccept = \"signals\"", ":2:10: sandbox.accept is a list of some of [\"metadata\", \"signals\"]"},
 		{"a word that cannot be accepted", "[sandbox]\naccept = [\"files\"]", "sandbox.accept is a list of some of"},
 		{"a word twice", "[sandbox]\naccept = [\"signals\", \"signals\"]", "sandbox.accept is a list of some of"},
 		{"a list of lists", "[sandbox]\naccept = [[\"signals\"]]", "sandbox.accept is a list of some of"},
@@ -199,5 +203,15 @@ func Test_9_3_WhatIsNoFileIsAProblemAndNeverWaitedFor(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// §10.4: bytes are no fewer without a unit, and CPU time is in whole seconds.
+func Test_10_4_LimitsAsTheyAreWritten(t *testing.T) {
+	home := t.TempDir()
+	write(t, filepath.Join(home, "config.toml"), "[limits]\nmemory = 8589934592\nfile_size = \"3GiB\"\ncpu = \"1m30s\"\nwall_max = \"1500ms\"\n")
+	s, err := Load(home, ReadManaged(""))
+	if err != nil || s.Limits.Memory != 8<<30 || s.Limits.FileSize != 3<<30 || s.Limits.CPU != 90*time.Second || s.Limits.WallMax != 1500*time.Millisecond {
+		t.Errorf("%+v %v", s, err)
 	}
 }
