@@ -167,6 +167,38 @@ func Test_2_2_PagesHaveTheReservedNames(t *testing.T) {
 	}
 }
 
+// docs/layout.md puts every room on one shelf, and nothing else.
+func TestDocsLayoutHasTheRooms(t *testing.T) {
+	src, err := os.ReadFile("docs/layout.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(src), "| shelf | rooms |\n| --- | --- |\n")
+	table, _, end := strings.Cut(table, "\n\n")
+	if !found || !end {
+		t.Fatal("the page has no shelves")
+	}
+	count := map[string]int{"bench": 0} // a program without a row in the table of imports
+	for _, row := range rooms {
+		count[strings.TrimPrefix(row.name, "internal/")] = 0
+	}
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(table, -1) {
+		name := m[1]
+		if _, known := count["adapter/"+name]; known {
+			name = "adapter/" + name // they stand behind their contract
+		}
+		if _, known := count[name]; !known {
+			t.Errorf("%s stands on a shelf and is no room", name)
+		}
+		count[name]++
+	}
+	for name, times := range count {
+		if times != 1 {
+			t.Errorf("%s stands on %d shelves", name, times)
+		}
+	}
+}
+
 // Every link between the pages leads somewhere.
 func TestDocsLinksLead(t *testing.T) {
 	var pages []string
