@@ -86,12 +86,13 @@ func (in *installing) admitted() *protocol.Error {
 	if err != nil {
 		return err
 	}
-	if in.o.AllowBin || in.o.AllowRead {
-		if err := in.operator(in.s, "Allowing programs and paths"); err != nil {
-			return err
-		}
+	if err := in.mayInstallSome(st); err != nil {
+		return err
 	}
-	return in.mayInstallSome(st)
+	if in.o.AllowBin || in.o.AllowRead {
+		return in.operator(in.s, "Allowing programs and paths")
+	}
+	return nil
 }
 
 // mayInstallSome refuses whoever could install no pack whatever. Which pack it is is asked again once

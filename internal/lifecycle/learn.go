@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,6 +130,9 @@ func (l *Lifecycle) learnFacts(ctx context.Context, s protocol.Session, temp str
 // protectedName is the name of the closed list that covers a path of the workspace, or the path itself when it holds
 // one (§10.2); "" for any other. A bare directory holds none: what is made or removed in it tells of itself.
 func protectedName(rel string, bare bool) string {
+	if above := path.Dir(rel); bare && (above == ".git/worktrees" || above == ".git/modules") {
+		return above // git looks into each of them
+	}
 	known := protect.Known(rel)
 	for _, g := range protect.List() {
 		for _, name := range g.Names {
