@@ -63,3 +63,61 @@ func Test_10_2_RepairPutsBackWhatACutOffRunChanged(t *testing.T) {
 		t.Errorf("%+v %v", view, refusal)
 	}
 }
+
+// One run that can't be mended keeps no other from it, and repair does not work beside a write command.
+func Test_10_2_RepairGoesOn(t *testing.T) {
+	w := newWorld(t)
+	onDisk(t, w)
+	open := filepath.Join(w.Store.Home(), "quarantine", ".open")
+	cut := func(run string) string {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "Makefile"), "all:\n", 0o644)
+		g, err := protect.Begin(context.Background(), protect.Watch{Home: w.Store.Home(), Run: run, Command: "notes/keep", Root: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(open, run+"-copy"), os.DirFS(filepath.Join(open, run))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.End(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(root, "Makefile"), "evil:\n", 0o644)
+		return root
+	}
+	lost, busy, good := cut("1"), cut("2"), cut("3")
+	working, err := protect.Begin(context.Background(), protect.Watch{Home: w.Store.Home(), Run: "now", Root: busy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"1", "2", "3"} {
+		if err := os.Rename(filepath.Join(open, run+"-copy"), filepath.Join(open, run)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(open, "1", "content"), "", 0o600)
+	write(t, filepath.Join(open, "half", "content"), "", 0o600)
+	view, refusal := w.Repair(ada)
+	left := strings.Join(view.Left, " ")
+	if refusal != nil || !strings.Contains(left, lost) || !strings.Contains(left, "A write command is running in "+busy) || strings.Contains(left, good) {
+		t.Errorf("%v %v", left, refusal)
+	}
+	if text, err := os.ReadFile(filepath.Join(good, "Makefile")); string(text) != "all:\n" {
+		t.Error(string(text), err)
+	}
+	if text, err := os.ReadFile(filepath.Join(busy, "Makefile")); string(text) != "evil:\n" {
+		t.Error(string(text), err)
+	}
+	if _, err := working.End(); err != nil {
+		t.Error(err)
+	}
+	if view, refusal := w.Repair(ada); refusal != nil || len(view.Left) > 0 {
+		t.Error(view.Left, refusal)
+	}
+	if text, err := os.ReadFile(filepath.Join(busy, "Makefile")); string(text) != "all:\n" {
+		t.Error(string(text), err)
+	}
+	if entries, err := os.ReadDir(open); err != nil || len(entries) > 0 {
+		t.Error(entries, err)
+	}
+}
