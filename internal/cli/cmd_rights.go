@@ -20,6 +20,7 @@ type allowOptions struct {
 	Hosts     []string
 	ReadPack  string
 	Reads     []string
+	Remove    bool
 	Learn     bool
 	Yes       bool
 	Argv      []string
@@ -32,10 +33,10 @@ func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 		short: "Allow programs, native-local, hosts or paths to packs",
 		long: "BIN is a name, recorded with the absolute path that PATH gives now, or a path. An interpreter or shell needs\n" +
 			"--dangerous. --native lets a pack that asks for it run outside the sandbox. --host adds hosts to a pack that takes\n" +
-			"them. --read opens paths that a pack declares to read. --learn allows nothing: it runs a program that you trust\n" +
+			"them. --read opens paths that a pack declares to read. --remove takes back what the same words without it allowed. --learn allows nothing: it runs a program that you trust\n" +
 			"OUTSIDE the sandbox, with all your rights, and proposes what a pack for it would declare. What the program prints\n" +
 			"goes to stderr.",
-		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'\n" +
+		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'\nhcpx allow --remove --host mirror files.example.org:443\n" +
 			"hcpx allow --learn -- git fetch",
 	}, cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		if err := o.operands(args, c.ArgsLenAtDash()); err != nil {
@@ -49,6 +50,7 @@ func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 	f.StringVar(&o.Native, "native", "", "let `PACK` run outside the sandbox")
 	f.StringVar(&o.HostPack, "host", "", "add the hosts that follow to `PACK`")
 	f.StringVar(&o.ReadPack, "read", "", "open the paths that follow to `PACK`")
+	f.BoolVar(&o.Remove, "remove", false, "take back what was allowed")
 	f.BoolVar(&o.Learn, "learn", false, "run the program behind -- unsandboxed, and propose what it needs")
 	f.BoolVar(&o.Yes, "yes", false, "learn without being asked")
 	c.ValidArgsFunction = nil // names of programs: the shell knows them
@@ -69,6 +71,8 @@ func (o *allowOptions) operands(args []string, dash int) error {
 	switch {
 	case forms > 1:
 		return usage("allow", "--native, --host and --read are acts of their own; give one")
+	case o.Remove && o.Dangerous:
+		return usage("allow", "--remove takes a program back, however it was allowed; --dangerous does not belong to it")
 	case forms == 1 && o.Dangerous:
 		return usage("allow", "--dangerous belongs to programs")
 	case o.Native != "" && len(args) > 0:
@@ -94,7 +98,7 @@ func (o *allowOptions) learning(args []string, dash int) error {
 	switch {
 	case !o.Learn:
 		return usage("allow", "--yes belongs to --learn")
-	case o.Native+o.HostPack+o.ReadPack != "" || o.Dangerous:
+	case o.Native+o.HostPack+o.ReadPack != "" || o.Dangerous || o.Remove:
 		return usage("allow", "--learn allows nothing and is an act of its own")
 	case dash != 0 || len(args) == 0:
 		return usage("allow", "--learn takes the program and its arguments behind --, as in hcpx allow --learn -- git fetch")

@@ -107,6 +107,12 @@ func explainDetails(p *page, e *protocol.Error) {
 	if report, ok := e.Details["report"].(audit.Report); ok {
 		showReport(p, report)
 	}
+	if list := decode[[]string](e.Details["denied"]); len(list) > 0 {
+		p.raw(p.paint(faint, "the sandbox refused:") + "\n")
+		for _, what := range list {
+			p.line("  %s", what)
+		}
+	}
 	if tail, ok := e.Details["stderr_tail"].(string); ok && tail != "" {
 		p.raw(p.paint(faint, "the command's last words:") + "\n")
 		p.given(terminated(tail))

@@ -17,11 +17,16 @@ func runAllow(ctx context.Context, d *deps, o allowOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.AllowView, *protocol.Error) {
 		return l.Allow(s, lifecycle.AllowRequest{
 			Bins: o.Bins, Dangerous: o.Dangerous, Native: o.Native,
-			HostPack: o.HostPack, Hosts: o.Hosts, ReadPack: o.ReadPack, Reads: o.Reads,
+			HostPack: o.HostPack, Hosts: o.Hosts, ReadPack: o.ReadPack, Reads: o.Reads, Remove: o.Remove,
 		})
 	}, func(p *page, v lifecycle.AllowView) {
 		word := "allowed"
-		if !v.Changed {
+		switch {
+		case v.Removed && !v.Changed:
+			p.line("nothing of that was allowed")
+		case v.Removed:
+			word = "no longer allowed"
+		case !v.Changed:
 			word = "already allowed"
 		}
 		for _, b := range v.Bins {

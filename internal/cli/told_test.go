@@ -88,6 +88,17 @@ func Test_6_1_TooDeepWordsNameTheCommand(t *testing.T) {
 	}
 }
 
+// §10.2: a person sees what the sandbox refused, also of a step.
+func Test_10_2_RefusalsAreShown(t *testing.T) {
+	inner := protocol.Fail(protocol.CommandFailed, "curl failed.").With("denied", []string{"connect 10.0.0.5:5432: private address", "and 3 more"})
+	outer := protocol.Fail(protocol.StepFailed, "It stopped.").With("error", inner)
+	var b bytes.Buffer
+	explainDetails(&page{out: &b}, outer)
+	if got := b.String(); !strings.Contains(got, "the sandbox refused:\n  connect 10.0.0.5:5432: private address\n  and 3 more\n") {
+		t.Errorf("%q", got)
+	}
+}
+
 // §3.5: of a composite that failed a person sees the failing step's last words.
 func Test_3_5_TheLastWordsOfAStepAreShown(t *testing.T) {
 	inner := protocol.Fail(protocol.CommandFailed, "ls failed.").With("stderr_tail", "no such file\n")

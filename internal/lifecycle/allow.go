@@ -23,6 +23,7 @@ type AllowRequest struct {
 	Hosts     []string
 	ReadPack  string
 	Reads     []string // as the manifest declares them
+	Remove    bool     // take back instead
 }
 
 // Allow extends the allow-list. It needs pack.install, and it is a person's act.
@@ -42,7 +43,7 @@ func (l *Lifecycle) Allow(s protocol.Session, r AllowRequest) (AllowView, *proto
 		on.plane = l.plane(on.pack)
 		err = l.may(s, st, protocol.PackInstall, on)
 	}
-	if err == nil {
+	if err == nil && !r.Remove {
 		err = l.Gate.Rules.Forbidden(r.Native != "", r.Dangerous)
 	}
 	if err != nil {
@@ -56,7 +57,11 @@ func (l *Lifecycle) Allow(s protocol.Session, r AllowRequest) (AllowView, *proto
 		if !change(st) {
 			return nil, nil
 		}
-		return map[string]any{"bins": view.Bins, "reads": view.Reads, "native": view.Native, "hosts": view.Hosts}, nil
+		detail := map[string]any{"bins": view.Bins, "reads": view.Reads, "native": view.Native, "hosts": view.Hosts}
+		if view.Removed {
+			detail["removed"] = true
+		}
+		return detail, nil
 	})
 	return view, err
 }
@@ -64,6 +69,8 @@ func (l *Lifecycle) Allow(s protocol.Session, r AllowRequest) (AllowView, *proto
 // allowance looks at everything before the state is touched, and answers the change that is left to do.
 func (l *Lifecycle) allowance(r AllowRequest, view *AllowView) (func(*store.State) bool, *protocol.Error) {
 	switch {
+	case r.Remove && (len(r.Bins)+len(r.Hosts)+len(r.Reads) > 0 || r.Native != ""):
+		return disallow(r, view), nil
 	case r.Native != "":
 		return l.allowNative(r.Native, view)
 	case r.HostPack != "":

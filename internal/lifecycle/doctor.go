@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
@@ -129,7 +130,9 @@ func (h *health) examine(id string) {
 	}
 	if active(h.st, id) {
 		h.needs(id)
-		h.enforced(id)
+		if h.reachable(id) {
+			h.enforced(id)
+		}
 		h.skillStands(id)
 	}
 	if err := h.probed(id); err != nil {
@@ -155,6 +158,22 @@ func (h *health) needs(id string) {
 	}
 	slices.Sort(names)
 	h.warn("pack", id, "It is activated and still needs "+strings.Join(names, ", ")+".", needs[0].Hint)
+}
+
+// reachable: no host that the operator named keeps every command of the pack from running (§10.2).
+func (h *health) reachable(id string) bool {
+	sound := true
+	for _, entry := range h.st.Hosts {
+		if entry.Pack != id {
+			continue
+		}
+		if _, err := egress.ParseHost(entry.Host); err != nil {
+			sound = false
+			h.warn("pack", id, entry.Host+", which was allowed, is no host that a command could reach: "+err.Error()+". No command of the pack that uses the network runs.",
+				"hcpx allow --remove --host "+id+" "+protocol.Word(entry.Host))
+		}
+	}
+	return sound
 }
 
 // enforced: every command of an activated pack can be confined here (§10.5).

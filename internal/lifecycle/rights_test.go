@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
+	"hcpx/internal/store"
 )
 
 func Test_9_6_OperatorActsAreAPersons(t *testing.T) {
@@ -154,10 +156,60 @@ func Test_10_3_NativeAndHostsNeedTheManifestToo(t *testing.T) {
 			t.Errorf("%+v %v", view, err)
 		}
 	}
-	for _, h := range []string{"b.example.org", "b:0", "b:x", "*.example.org:443", ":443", "a/b:1"} {
+	for _, h := range []string{"127.0.0.1:53", "localhost:61080", "[fe80::1]:80", "münchen.de:443", "http://x:443", "b.example.org", "b:0", "b:x", "*.example.org:443", ":443", "a/b:1"} {
 		if _, err := w.Allow(ada, AllowRequest{HostPack: "mirror", Hosts: []string{h}}); code(err) != protocol.UsageError {
 			t.Errorf("%q: %v", h, err)
 		}
+	}
+}
+
+// §10.2: what was allowed can be taken back alone, whatever it was, also when it could not be allowed today; doctor names a
+// host that keeps a pack from running, with what takes it back.
+func Test_10_2_AllowedThingsAreTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.ready("mirror", `"bin": "tool"`, `"bin": "tool", "isolation": "native-local", "network": { "hosts": ["a.example.org:443"], "operator_hosts": true }`)
+	for _, r := range []AllowRequest{{Bins: []string{"helper"}}, {Native: "mirror"}, {HostPack: "mirror", Hosts: []string{"b.example.org:443", "c.example.org:443"}}} {
+		if _, err := w.Allow(ada, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Store.Update(func(st *store.State) error {
+		st.Hosts = append(st.Hosts, protocol.AllowedHost{Pack: "mirror", Host: "127.0.0.1:53"})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	named := func() bool {
+		return slices.ContainsFunc(w.Doctor(ada).Findings, func(f Finding) bool {
+			return f.Fix == "hcpx allow --remove --host mirror 127.0.0.1:53" && strings.Contains(f.Message, "127.0.0.1:53")
+		})
+	}
+	if !named() {
+		t.Errorf("doctor: %+v", w.Doctor(ada).Findings)
+	}
+	for _, r := range []AllowRequest{
+		{Bins: []string{"helper"}}, {Native: "mirror"}, {HostPack: "mirror", Hosts: []string{"B.example.org.:443"}}, {HostPack: "mirror", Hosts: []string{"127.0.0.1:53"}},
+		{ReadPack: "mirror", Reads: []string{"/nowhere"}}, {HostPack: "other", Hosts: []string{"c.example.org:443"}},
+	} {
+		r.Remove = true
+		for _, again := range []bool{false, true} {
+			want := !again && r.ReadPack == "" && r.HostPack != "other"
+			if view, err := w.Allow(ada, r); err != nil || view.Changed != want || !view.Removed {
+				t.Errorf("%+v: %+v, %v", r, view, err)
+			}
+		}
+		_, err := w.Allow(as("agent:claude-code"), r)
+		refused(t, err, protocol.OperatorRequired)
+	}
+	if named() {
+		t.Error("doctor still names the host")
+	}
+	_, err := w.Allow(ada, AllowRequest{Remove: true})
+	refused(t, err, protocol.UsageError)
+	st, failure := w.state()
+	if failure != nil || len(st.Native) > 0 || !slices.Equal(st.Hosts, []protocol.AllowedHost{{Pack: "mirror", Host: "c.example.org:443"}}) ||
+		slices.ContainsFunc(st.Bins, func(b protocol.AllowedBin) bool { return b.Name == "helper" }) {
+		t.Errorf("%+v %v", st, failure)
 	}
 }
 

@@ -173,6 +173,7 @@ type AllowView struct {
 	Reads   []protocol.AllowedRead `json:"reads"`
 	Native  []string               `json:"native"`
 	Hosts   []protocol.AllowedHost `json:"hosts"`
+	Removed bool                   `json:"removed,omitempty"` // the lists hold what was taken back
 	Notes   []string               `json:"notes"`
 }
 

@@ -3,6 +3,7 @@ package wrap
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"hcpx/internal/protocol"
@@ -27,9 +28,27 @@ func (c *command) failure(o *sandbox.Outcome, l sandbox.Limits) *protocol.Error 
 	case o.Signal != "":
 		return ended(protocol.CommandFailed, fmt.Sprintf("%s was ended by the signal %s.", bin, o.Signal), o)
 	case !slices.Contains(c.okExit, o.Exit):
-		return ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d.", bin, o.Exit), o)
+		return c.letIn(ended(protocol.CommandFailed, fmt.Sprintf("%s failed with exit code %d.", bin, o.Exit), o), o)
 	}
 	return nil
+}
+
+// letIn shows how the first host that was refused is allowed, where the pack takes hosts from its operator (§10.2).
+func (c *command) letIn(e *protocol.Error, o *sandbox.Outcome) *protocol.Error {
+	if !c.block.Network.OperatorHosts {
+		return e
+	}
+	for _, what := range o.Denied {
+		rest, connect := strings.CutPrefix(what, "connect ")
+		to, why, ok := strings.Cut(rest, ": ")
+		if connect && ok && why != "no answer" && !strings.Contains(to, " ") {
+			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Word(to))
+		}
+		if name, ok := strings.CutPrefix(what, "name "); ok && !strings.Contains(name, ": ") {
+			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Word(name+":PORT"))
+		}
+	}
+	return e
 }
 
 // wall is the time that a run had, and who set it.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hcpx/internal/adapter"
+	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -130,6 +131,33 @@ func Test_6_3_Step9_Failures(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// §10.2: who may name hosts is told how the one that was refused is named.
+func Test_10_2_RefusedHostsAreHinted(t *testing.T) {
+	for denied, want := range map[string]string{
+		"connect api.example.org:443: not listed":   "hcpx allow --host mirror api.example.org:443",
+		"connect 10.0.0.5:5432: private address":    "hcpx allow --host mirror 10.0.0.5:5432",
+		"connect [::1]:1: loopback address":         "hcpx allow --host mirror '[::1]:1'",
+		"name evil.example":                         "hcpx allow --host mirror evil.example:PORT",
+		"name evil.example: does not resolve":       "",
+		"connect api.example.org:443: no answer":    "",
+		"connect udp 8.8.8.8:53: no datagrams":      "",
+		"connect of a socket that is no TCP socket": "",
+		"and 3 more":     "",
+		"metadata of /x": "",
+	} {
+		for _, operator := range []bool{true, false} {
+			c := &command{pack: "mirror", block: &manifest.WrapBlock{Network: manifest.Network{OperatorHosts: operator}}}
+			hint := want
+			if !operator {
+				hint = ""
+			}
+			if err := c.failure(&sandbox.Outcome{Exit: 1, Denied: []string{denied}}, sandbox.Limits{}); err == nil || err.Hint != hint {
+				t.Errorf("%s: %+v, want the hint %q", denied, err, hint)
+			}
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ var (
 
 // command is one compiled command; it is not changed after Compile.
 type command struct {
+	pack        string
 	block       *manifest.WrapBlock
 	argv        []element
 	stdin       []part // nil = empty
@@ -60,7 +61,7 @@ func (a *Adapter) Compile(m *manifest.Manifest, cmd *manifest.Command) (adapter.
 		return nil, nil // manifest.args-schema
 	}
 	c := &compiler{schema: schema}
-	out := &command{block: m.Wrap, timeout: cmd.Timeout}
+	out := &command{pack: m.ID, block: m.Wrap, timeout: cmd.Timeout}
 	if argv := cmd.Node.Get("argv"); argv == nil && m.Wrap.PassThrough {
 		out.passThrough = true
 		c.passThrough(at.Member(cmd.Node, "args"))
