@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hcpx/internal/sandbox"
+	"hcpx/internal/sandbox/redteamtest"
 	"hcpx/internal/sandbox/sandboxtest"
 )
 
@@ -31,8 +32,11 @@ func host() {
 	if os.Args[3] == "often" {
 		hostOften(s, program)
 	}
-	box, refused := s.Prepare(&sandbox.Spec{Program: program,
-		Args: []string{sandboxtest.HelperArg, "sleep", os.Args[3]}, Limits: sandbox.Limits{Wall: time.Hour}})
+	args := []string{sandboxtest.HelperArg, "sleep", os.Args[3]}
+	if strings.HasPrefix(os.Args[3], "headless") {
+		args = []string{familyArg, "headless-children", "2", "1h", os.Args[3]}
+	}
+	box, refused := s.Prepare(&sandbox.Spec{Program: program, Args: args, Limits: sandbox.Limits{Wall: time.Hour}})
 	if refused != nil {
 		fmt.Fprintln(os.Stderr, refused)
 		os.Exit(1)
@@ -120,6 +124,25 @@ func Test_6_9_runtime_killed(t *testing.T) {
 	if len(entries) != 1 {
 		t.Errorf("left: %v", entries)
 	}
+}
+
+// §6.9, §10.5: in namespaces nothing outlives a killed runtime, whatever it did against that.
+func Test_10_5_runtime_killed_in_namespaces(t *testing.T) {
+	redteamtest.Users(t, func(t *testing.T, place string) {
+		t.Setenv(hostVar, "namespace")
+		self, err := os.Executable()
+		must(t, err)
+		mark := "headless-" + strings.ReplaceAll(place, "/", "-")
+		runtime := exec.Command(self, hostArg, place+"/scratch", mark)
+		runtime.Stderr = os.Stderr
+		must(t, runtime.Start())
+		await(t, "the processes begin", func() bool { return len(processes(t, familyArg, "headless", mark)) == 2 })
+		must(t, runtime.Process.Kill())
+		_ = runtime.Wait() // it was killed
+		await(t, "everything dies", func() bool {
+			return len(processes(t, familyArg, "headless", mark))+len(processes(t, familyArg, "headless-children", "2", "1h", mark)) == 0
+		})
+	})
 }
 
 func await(t *testing.T, what string, done func() bool) {

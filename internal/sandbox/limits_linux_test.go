@@ -191,6 +191,8 @@ func limitCases(t *testing.T) map[string]limitCase {
 		"threads": {takes(t, "threads", 200, 700*time.Millisecond), tasks(100), none, "processes", "SIGKILL"},
 		"open files": {takes(t, "files", 2000, 0), none, func(l *sandbox.Limits) { l.Files = 4000 },
 			"open_files", ""},
+		"open files, Python": {script(t, "python3 -c 'f = [open(\"/dev/null\") for n in range(2000)]'", "python3"), none, func(l *sandbox.Limits) { l.Files = 4000 },
+			"open_files", ""},
 		"file size":              {script(t, "head -c 3000000 /dev/zero >$TMPDIR/big", "head"), size, none, "file_size", ""},
 		"file size, signalled":   {script(t, "exec head -c 3000000 /dev/zero >$TMPDIR/big", "head"), size, none, "file_size", "SIGXFSZ"},
 		"file size, not noticed": {takes(t, "file", 3, 0), size, none, "file_size", ""},
