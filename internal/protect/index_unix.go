@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,38 +19,46 @@ import (
 const maxLinks = 512
 
 // gitlinks are the paths in an index that are repositories of their own: git looks into each of them when it tells
-// the state of the one above. A damaged index, which git refuses, has those before the damage.
-func gitlinks(gitDir string, sum int) []string {
-	links, base := indexFile(filepath.Join(gitDir, "index"), sum)
-	if base != "" {
-		more, _ := indexFile(filepath.Join(gitDir, "sharedindex."+base), sum)
-		links = append(links, more...)
+// the state of the one above, which is checked out at work. A damaged index, which git refuses, has those before the
+// damage.
+func gitlinks(gitDir, work string, sum int) []string {
+	r := &index{sum: sum}
+	r.read(filepath.Join(gitDir, "index"))
+	if r.base != "" {
+		// An entry without a name replaces one of the shared index by its number: any that is a directory may be it.
+		shared := &index{sum: sum, links: r.links}
+		if r.nameless {
+			shared.work = work
+		}
+		shared.read(filepath.Join(gitDir, "sharedindex."+r.base))
+		return shared.links
 	}
-	return links
+	return r.links
 }
 
-func indexFile(at string, sum int) (links []string, base string) {
+func (r *index) read(at string) {
 	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, ""
+		return
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, ""
+		return
 	}
-	r := &index{in: bufio.NewReaderSize(f, 64<<10), sum: sum}
+	r.in = bufio.NewReaderSize(f, 64<<10)
 	r.entries()
-	return r.links, r.base
 }
 
 // index reads git's index, versions 2 to 4.
 type index struct {
-	in      *bufio.Reader
-	sum     int // bytes of a hash
-	version uint32
-	path    []byte // of the entry before
-	links   []string
-	base    string // the shared index that this one builds on
+	in       *bufio.Reader
+	sum      int // bytes of a hash
+	version  uint32
+	path     []byte // of the entry before
+	links    []string
+	nameless bool   // a submodule has no name
+	base     string // the shared index that this one builds on
+	work     string // where entries that are directories count as submodules, "" nowhere
 }
 
 func (r *index) entries() {
@@ -116,7 +125,16 @@ func (r *index) entry() error {
 			}
 		}
 	}
-	if name := string(r.path); link && filepath.IsLocal(name) {
+	r.nameless = r.nameless || link && len(r.path) == 0
+	if !link && r.work == "" {
+		return nil
+	}
+	name := string(r.path)
+	if !link {
+		info, err := os.Lstat(filepath.Join(r.work, name))
+		link = err == nil && info.IsDir()
+	}
+	if link && filepath.IsLocal(name) && !slices.Contains(r.links, filepath.Clean(name)) {
 		r.links = append(r.links, filepath.Clean(name))
 	}
 	return nil

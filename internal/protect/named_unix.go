@@ -68,7 +68,7 @@ func (n *namer) place(g gitPlace) {
 	if values["extensions.objectformat"] == "sha256" {
 		sum = 32
 	}
-	for _, link := range gitlinks(at, sum) {
+	for _, link := range gitlinks(at, work, sum) {
 		n.link(filepath.Join(work, link))
 	}
 }
