@@ -98,13 +98,13 @@ func (p *proposing) folded(paths, names []string) (out []string) {
 }
 
 // shim notes a script that stands before the program of the same name, which may be a script itself, or before a binary
-// of a longer one.
+// of a longer one. The last one counts: what comes before it looks for it.
 func (p *proposing) shim(first Program) {
 	if first.Head == "" || p.shipped(first) {
 		return
 	}
 	stem := base(first.Path)
-	for _, prog := range p.seen.Programs[1:] {
+	for _, prog := range slices.Backward(p.seen.Programs[1:]) {
 		name := base(prog.Path)
 		if prog.Real != first.Real && (name == stem || prog.Head == "" && strings.HasPrefix(name, stem)) {
 			p.note("%s is a script that starts %s. Learn that one itself: hcpx allow --learn -- %s …", first.Path, prog.Real, protocol.Word(prog.Real))

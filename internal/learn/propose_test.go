@@ -209,7 +209,7 @@ func Test_10_2_LearnProposesPrograms(t *testing.T) {
 		"an interpreter":             {[]Program{tool("python3")}, "python3", nil, []string{"hcpx allow --dangerous /opt/acme/python3"}, "runs whatever"},
 		"a script of the workspace":  {[]Program{{Path: "/home/ada/work/x.sh", Real: "/home/ada/work/x.sh", Head: "#!/bin/sh"}, sh}, "./bin/x.sh", []string{"sh"}, []string{"hcpx allow sh"}, "Ship /home/ada/work/x.sh"},
 		"what it made itself":        {[]Program{sh, {Path: "/tmp/learn-1/x", Real: "/tmp/learn-1/x"}}, "sh", nil, nil, "can't be started"},
-		"a script before a script":   {[]Program{{Path: "/opt/shims/pip", Real: "/opt/shims/pip", Head: "#!/bin/sh"}, sh, {Path: "/opt/acme/pip", Real: "/opt/acme/pip", Head: "#!/opt/acme/py"}}, "pip", []string{"sh", "/opt/acme/"}, nil, "Learn that one itself: hcpx allow --learn -- /opt/acme/pip"},
+		"a script before a script":   {[]Program{{Path: "/opt/shims/pip", Real: "/opt/shims/pip", Head: "#!/bin/sh"}, sh, {Path: "/opt/hooks/pip", Real: "/opt/hooks/pip"}, {Path: "/opt/acme/pip", Real: "/opt/acme/pip", Head: "#!/opt/acme/py"}}, "pip", []string{"sh", "/opt/hooks/", "/opt/acme/"}, nil, "Learn that one itself: hcpx allow --learn -- /opt/acme/pip"},
 		"a script before the binary": {[]Program{{Path: "/opt/acme/py", Real: "/opt/acme/py", Head: "#!/bin/sh"}, sh, tool("py3")}, "py", []string{"sh", "/opt/acme/py3"}, nil, "Learn that one itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
