@@ -619,7 +619,7 @@ func Test_10_2_hosts_rebinding_and_redirects(t *testing.T) {
 		name := "bound.example.test"
 		w.names[name] = []string{addr}
 		for _, args := range [][]string{nil, {"--noproxy", "*"}, {"--proxytunnel"}, {"-x", "socks5h://127.0.0.1:61080"}} {
-			o := sandboxtest.Exec(t, w.sandbox, w.spec([]string{name + ":" + port}, curl, append([]string{"-sS", "-f", "http://" + name + ":" + port + "/"}, args...)...))
+			o := sandboxtest.Exec(t, w.sandbox, w.spec([]string{name + ":" + port}, curl, append([]string{"-sS", "http://" + name + ":" + port + "/"}, args...)...))
 			if o.Exit == 0 || len(o.Stdout) > 0 || len(o.Denied) != 1 || !strings.HasPrefix(o.Denied[0], "name "+name+": ") || !strings.HasSuffix(o.Denied[0], addr) {
 				t.Errorf("%s %v: exit %d, %q, denied %q", addr, args, o.Exit, o.Stdout, o.Denied)
 			}
@@ -628,7 +628,7 @@ func Test_10_2_hosts_rebinding_and_redirects(t *testing.T) {
 	secret := w.web()
 	from := "http://" + named + ":" + port + "/?to=http://" + named + ":" + secret + "/"
 	for _, args := range [][]string{nil, {"--noproxy", "*"}} {
-		all := append([]string{"-sS", "-f", "-L", from}, args...)
+		all := append([]string{"-sS", "-L", from}, args...) // no -f: a refusal fails by itself
 		w.gets(w.spec(hosts(port, secret), curl, all...), "host "+named+":"+secret)
 		o := sandboxtest.Exec(t, w.sandbox, w.spec(hosts(port), curl, all...))
 		want := "connect " + named + ":" + secret + ": not listed"

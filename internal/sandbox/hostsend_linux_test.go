@@ -65,7 +65,7 @@ func linger(a []string) error {
 }
 
 // lingerOptions is what is left of SO_LINGER: the reset, and no wait.
-func lingerOptions([]string) error {
+func lingerOptions(a []string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func lingerOptions([]string) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LINGER, 1); !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("half an option: %v", err)
 	}
-	return nil
+	return stream(unix.SOCK_STREAM, a[0], true)
 }
 
 // handleOfPeer asks who is at the other end of what stands for a UDP socket.
