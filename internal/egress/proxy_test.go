@@ -231,22 +231,7 @@ func Test_10_2_proxy_ends_with_the_run(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, dialed := make(chan bool, 2), make(chan bool, 1)
-	r := NewRun(list, Outside{
-		Lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
-			asked <- true
-			<-ctx.Done()
-			return nil, ctx.Err()
-		},
-		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-			if to.Port() == 1 {
-				dialed <- true
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
-		},
-		Deny: func(string) {},
-	})
+	r := NewRun(list, endless(asked, dialed))
 	w := &world{t: t, run: r}
 	open := func(request string) net.Conn {
 		c, err := w.dial(context.Background(), "", "")
@@ -285,6 +270,26 @@ func Test_10_2_proxy_ends_with_the_run(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// endless is an outside where names are never resolved and port 1 never answers.
+func endless(asked, dialed chan<- bool) Outside {
+	return Outside{
+		Lookup: func(ctx context.Context, name string) ([]netip.Addr, error) {
+			asked <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			if to.Port() == 1 {
+				dialed <- true
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
+		},
+		Deny: func(string) {},
+	}
 }
 
 func FuzzReadRequest(f *testing.F) {
