@@ -36,8 +36,13 @@ func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
 // rules is the table of §10.5. The canary is run for it, in a directory of its own: a proof may be older than what
 // broke the sandbox.
 func (h *health) rules() {
-	proved := h.proved()
-	for _, r := range h.Gate.Sandbox.Facts().Rules {
+	proved, facts := h.proved(), h.Gate.Sandbox.Facts()
+	at := slices.IndexFunc(facts.Rules, func(r sandbox.Rule) bool { return r.Name == proved.Name })
+	// What it says beyond the table is what it came to; a canary that failed refuses every run, so no row is kept.
+	if at >= 0 && proved.State == "missing" && proved.Detail != facts.Rules[at].Detail {
+		facts = facts.Unless("The canary failed, so nothing is run in a sandbox.")
+	}
+	for _, r := range facts.Rules {
 		if r.Name == proved.Name {
 			r = proved
 		}

@@ -76,6 +76,9 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 // detail is what else is known of a run: all of it, however much that is.
 func (r *run) detail(out *adapter.Output) json.RawMessage {
 	known := map[string]any{}
+	if err := r.closeBox(); err != nil {
+		known["cleanup"] = "The private directory of the run was not removed: " + protocol.Clause(err.Error()) + "."
+	}
 	if len(r.changes) > 0 {
 		known["protected"], known["total"] = r.changes[:min(len(r.changes), shownChanges)], len(r.changes)
 	}

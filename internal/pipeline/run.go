@@ -100,13 +100,21 @@ func (r *run) at(step int, do func() *protocol.Error) *protocol.Error {
 
 // release gives back what steps 7 and 8 took, in reverse order, however the run ended.
 func (r *run) release() {
-	r.unguard() // of a run that did not come to step 9: nothing changed
-	if r.box != nil {
-		_ = r.box.Close() // the private directory; a leftover is cleaned up at the next start
-	}
+	r.unguard()      // of a run that did not come to step 9: nothing changed
+	_ = r.closeBox() // of a run that has no outcome; a leftover is cleaned up at the next start
 	if r.minted != nil {
 		r.minted.Release()
 	}
+}
+
+// closeBox removes the private directory, once.
+func (r *run) closeBox() error {
+	if r.box == nil {
+		return nil
+	}
+	box := r.box
+	r.box = nil
+	return box.Close()
 }
 
 // recovered turns a panic into internal at the step it struck (§6.3): never a success, never a trace. A

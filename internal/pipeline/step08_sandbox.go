@@ -43,6 +43,7 @@ func (r *run) enclose() *protocol.Error {
 	}
 	r.world.Spec.Env = append(r.world.Spec.Env, env...)
 	r.world.Spec.Secrets = secrets
+	r.world.Spec.Done = r.ctx.Done()
 	box, err := r.p.Gate.Sandbox.Prepare(r.world.Spec)
 	if err != nil {
 		return err

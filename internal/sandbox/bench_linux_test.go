@@ -152,7 +152,7 @@ func BenchmarkCanary(b *testing.B) {
 				s := New(Options{Scratch: filepath.Join(dir, "run"), Canary: &Canary{Dir: filepath.Join(dir, "canary"), Proof: kind.proof}})
 				s.kernel()
 				b.StartTimer()
-				if refusal := s.proof.need(); refusal != nil {
+				if refusal := s.proof.need(nil); refusal != nil {
 					b.Fatal(refusal)
 				}
 				b.StopTimer()

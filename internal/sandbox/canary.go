@@ -69,8 +69,9 @@ func canaryKey(program string, k Kernel) []byte {
 }
 
 // need runs the canary unless there is a proof (§10.5). What failed once is tried again by the next run, for it
-// may have been a passing want of processes or memory; nothing is run meanwhile.
-func (p *proof) need() *protocol.Error {
+// may have been a passing want of processes or memory; nothing is run meanwhile. done is closed when the caller does
+// not want the run any more; nil: never.
+func (p *proof) need(done <-chan struct{}) *protocol.Error {
 	if p.system.options.Canary == nil {
 		return nil
 	}
@@ -80,7 +81,16 @@ func (p *proof) need() *protocol.Error {
 	if p.passed || p.kept {
 		return nil
 	}
-	if err := p.run(context.Background()); err != nil {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		select {
+		case <-done:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	if err := p.run(ctx); err != nil {
 		return err
 	}
 	if c := p.system.options.Canary; p.key != nil && c.Proof != "" && !c.ReadOnly {
@@ -93,7 +103,11 @@ func (p *proof) need() *protocol.Error {
 func (p *proof) run(ctx context.Context) *protocol.Error {
 	c := p.system.options.Canary
 	if c.Ready != nil {
-		<-c.Ready
+		select {
+		case <-c.Ready:
+		case <-ctx.Done():
+			return canceledBefore()
+		}
 	}
 	program, err := canaryProgram(c.Program)
 	if err != nil {
@@ -102,7 +116,10 @@ func (p *proof) run(ctx context.Context) *protocol.Error {
 	f := flight{dir: c.Dir, program: program, prepare: p.system.confine.prepare, apart: p.system.kernel().spaces()}
 	p.passed = false
 	got, refusal := f.fly(ctx)
-	if refusal == nil {
+	switch {
+	case ctx.Err() != nil: // it was ended, and found nothing out
+		refusal = canceledBefore()
+	case refusal == nil:
 		refusal = got.refusal()
 	}
 	p.passed = refusal == nil

@@ -44,6 +44,9 @@ type Spec struct {
 	Stdin   []byte // nil = empty
 	Limits  Limits
 	Native  bool // §10.3: manifest and operator both said so
+	// Done is closed when the caller gives up before Run, which has a context for that: Prepare ends what it waits for.
+	// nil: never.
+	Done <-chan struct{}
 }
 
 // Link is a path outside the jail, readable, that stands in the private HOME too when HomeRel is set.

@@ -222,12 +222,17 @@ func (k Kernel) facts() Facts {
 		}
 		f.Rules = append(f.Rules, row)
 	}
-	f.Rules = append(f.Rules, hostsRow(k))
-	for _, row := range append(k.alongRows(), limitRows(k.Groups)...) {
-		if why != "" {
-			row.State, row.Detail = "missing", why // nothing is run, so nothing is kept
+	f.Rules = slices.Concat(f.Rules, []Rule{hostsRow(k)}, k.alongRows(), limitRows(k.Groups))
+	return f.Unless(why)
+}
+
+// Unless says why nothing is run in a sandbox here, "" = something is: then no row is kept, whatever the kernel has for
+// it. A row that is missing for a reason of its own keeps that.
+func (f Facts) Unless(why string) Facts {
+	for i, row := range f.Rules {
+		if why != "" && row.State != "missing" {
+			f.Rules[i].State, f.Rules[i].Detail = "missing", why
 		}
-		f.Rules = append(f.Rules, row)
 	}
 	return f
 }

@@ -93,6 +93,7 @@ type spaced struct {
 
 	control, handle int
 	script          *script
+	now             clock
 }
 
 func (p *spaced) begin(r *run, files [3]int) (pid, handle int, err error) {
@@ -160,7 +161,7 @@ func (p *spaced) fork(r *run, files [3]int, control, rules int) (pid, handle int
 
 // started waits until the command has begun. The listener of its filter comes first, where it has one.
 func (p *spaced) started() error {
-	until := time.Now().Add(startTime)
+	until := p.now().Add(startTime)
 	for {
 		report, lent, err := p.hear(until)
 		switch {
@@ -185,7 +186,7 @@ func (p *spaced) started() error {
 func (p *spaced) hear(until time.Time) (report spaceReport, lent int, err error) {
 	poll := []unix.PollFd{{Fd: int32(p.control), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(poll, int(max(time.Until(until)/time.Millisecond, 0)))
+		n, err := unix.Poll(poll, int(max(until.Sub(p.now())/time.Millisecond, 0)))
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -246,7 +247,7 @@ func (p *spaced) kill(sig unix.Signal) error {
 // out: the kernel takes its mounts down meanwhile, for which nobody needs to wait. There is no such report where that
 // process was killed, by the runtime for a limit or by the kernel for want of memory: then the command was too.
 func (p *spaced) finish(r *run) error {
-	report, _, silent := p.hear(time.Now())
+	report, _, silent := p.hear(p.now())
 	handle := p.handle
 	p.control, p.handle = -1, -1
 	if silent == nil && report.kind == reportEnded {
@@ -296,7 +297,7 @@ func trySpace() error {
 	if err != nil {
 		return err
 	}
-	p := &spaced{control: pair[0], mode: "none", filter: filter{}, layout: l}
+	p := &spaced{control: pair[0], mode: "none", filter: filter{}, layout: l, now: time.Now}
 	defer unix.Close(pair[0])
 	high, err := unix.FcntlInt(uintptr(null), unix.F_DUPFD_CLOEXEC, 10)
 	if err != nil {
@@ -315,7 +316,7 @@ func trySpace() error {
 	if err = errors.Join(err, unix.Close(control)); err != nil {
 		return err
 	}
-	report, _, silent := p.hear(time.Now().Add(startTime))
+	report, _, silent := p.hear(p.now().Add(startTime))
 	_ = unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) // one that hangs; it has ended else
 	status, _, err := reap(pid)
 	err = errors.Join(err, unix.Close(handle))

@@ -25,7 +25,7 @@ func spacedSystem(t *testing.T, c *Canary) *System {
 func Test_10_5_canary_in_namespaces(t *testing.T) {
 	dir := t.TempDir()
 	s := spacedSystem(t, &Canary{Dir: filepath.Join(dir, "canary"), Proof: filepath.Join(dir, "canary", "passed")})
-	if err := s.proof.need(); err != nil {
+	if err := s.proof.need(nil); err != nil {
 		t.Fatalf("%v %v", err, err.Details)
 	}
 }

@@ -19,7 +19,7 @@ func (c *confiner) buildSpace(w *world, f filter) (*launcher, error) {
 	}
 	l := &launcher{private: own, jobs: make(chan *job), adopted: &c.system.adopted, pids: &c.pids, groups: c.groups, listener: -1,
 		broker: newBroker(-1)}
-	p := &spaced{launcher: l, filter: f, mode: w.mode(), kernel: c.system.kernel(), control: -1, handle: -1}
+	p := &spaced{launcher: l, filter: f, mode: w.mode(), kernel: c.system.kernel(), control: -1, handle: -1, now: c.system.options.Now}
 	if err := p.plan(c, w); err != nil {
 		return nil, errors.Join(err, own.release())
 	}

@@ -105,7 +105,7 @@ func (s *System) Prepare(spec *Spec) (Box, *protocol.Error) {
 	if err := s.confinable(spec); err != nil {
 		return nil, err
 	}
-	if err := s.proof.need(); err != nil {
+	if err := s.proof.need(spec.Done); err != nil {
 		return nil, err
 	}
 	return s.confine.prepare(spec)
