@@ -51,7 +51,10 @@ func headless(then func() error) error {
 // headlessVerbs are what a family does with such processes.
 func headlessVerbs() map[string]func([]string) error {
 	return map[string]func([]string) error{
-		"headless": func([]string) error { return headless(func() error { time.Sleep(time.Hour); return nil }) },
+		"headless": func([]string) error {
+			_, _ = unix.Setsid() // where that is not refused, and it leads no group yet
+			return headless(func() error { time.Sleep(time.Hour); return nil })
+		},
 		"headless-children": func(a []string) error { // the second argument is how long this one stays
 			n, err := strconv.Atoi(a[0])
 			if err != nil {
@@ -64,7 +67,6 @@ func headlessVerbs() map[string]func([]string) error {
 			self, err := os.Executable()
 			for range n {
 				c := exec.Command(self, familyArg, "headless", a[2])
-				c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 				out, broken := c.StdoutPipe()
 				if err = errors.Join(err, broken, c.Start()); err != nil {
 					return err

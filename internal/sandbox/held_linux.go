@@ -105,14 +105,16 @@ func (h *held) renew() {
 const fewGroups = 256
 
 // admit is asked before a group begins, with its number, or before a process goes into one that is there, with 0. The
-// group is known before the process may go on.
+// group is known before the process may go on. That of the command's first process is known without: until that is
+// buried, nobody may look for the dead in it.
 func (h *held) admit(group int) bool {
+	leader := h.adoption.leader()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.frozen:
 		return false
-	case group <= 1 || group == unix.Getpgrp():
+	case group <= 1 || group == leader || group == unix.Getpgrp():
 		return true
 	}
 	h.groups[group] = true
