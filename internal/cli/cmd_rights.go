@@ -33,9 +33,9 @@ func newAllowCmd(d *deps, run runner[allowOptions]) *cobra.Command {
 		short: "Allow programs, native-local, hosts or paths to packs",
 		long: "BIN is a name, recorded with the absolute path that PATH gives now, or a path. An interpreter or shell needs\n" +
 			"--dangerous. --native lets a pack that asks for it run outside the sandbox. --host adds hosts to a pack that takes\n" +
-			"them. --read opens paths that a pack declares to read. --remove takes back what the same words without it allowed. --learn allows nothing: it runs a program that you trust\n" +
-			"OUTSIDE the sandbox, with all your rights, and proposes what a pack for it would declare. What the program prints\n" +
-			"goes to stderr.",
+			"them. --read opens paths that a pack declares to read. --remove takes back what the same words without it allowed.\n" +
+			"--learn allows nothing: it runs a program that you trust OUTSIDE the sandbox, with all your rights, and proposes\n" +
+			"what a pack for it would declare. What the program prints goes to stderr.",
 		example: "hcpx allow git\nhcpx allow python3 --dangerous\nhcpx allow --host mirror files.example.org:443\nhcpx allow --read git '~/.gitconfig'\nhcpx allow --remove --host mirror files.example.org:443\n" +
 			"hcpx allow --learn -- git fetch",
 	}, cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
