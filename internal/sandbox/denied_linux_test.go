@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 // §10.2: a report of refusals says when there are more, and no destination hides others by being tried again.
@@ -36,4 +37,28 @@ func Test_10_2_denied_counts_destinations(t *testing.T) {
 	if got := r.report(); len(got) != 9 || got[8] != "and more than 1016 more" || len(r.seen) > maxCounted+1 {
 		t.Errorf("%q, %d kept", got, len(r.seen))
 	}
+}
+
+// §6.9: a call that is still answered when its processes are dead holds up nobody for long, and the broker is used no more.
+func Test_6_9_run_ends_although_a_call_goes_on(t *testing.T) {
+	b := newBroker(-1)
+	if !b.endRun() {
+		t.Error("a run without calls has not ended")
+	}
+	b.begun = true
+	over := b.over(false)
+	if !b.endRun() {
+		t.Error("a run whose calls have returned has not ended")
+	}
+	select {
+	case <-over:
+	default:
+		t.Error("calls are not told that the run is over")
+	}
+	b.turn.RLock() // a call
+	begin := time.Now()
+	if b.endRun() || time.Since(begin) > 10*endTime {
+		t.Errorf("a call goes on: %v", time.Since(begin))
+	}
+	b.turn.RUnlock()
 }
