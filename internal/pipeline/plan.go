@@ -65,6 +65,9 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		network = object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts))
 	}
 	l := spec.Limits
+	if !spec.Native {
+		l = l.Held()
+	}
 	members := []jsondoc.Member{
 		{Key: "cwd", Value: jsondoc.Str(spec.Dir)},
 		{Key: "env", Value: stringsNode(r.envNames(spec))},

@@ -139,3 +139,36 @@ func Test_10_5_nothing_enforced_without_a_backend(t *testing.T) {
 		}
 	}
 }
+
+// §10.5: at ABI 6 the kernel keeps signals, below it hcpx does; each of them confines, with the mechanism that it is.
+func Test_10_5_signals_by_ABI(t *testing.T) {
+	for abi := 3; abi <= 7; abi++ {
+		kernel := able()
+		kernel.ABI = abi
+		facts := sandbox.New(sandbox.Options{Kernel: &kernel}).Facts()
+		for rule, word := range map[string]string{"signals": "Landlock signal scope", "abstract-sockets": "Landlock scope", "survivors": "Landlock domain"} {
+			row := find(facts, rule)
+			if row.State != "enforced" || strings.Contains(row.Mechanism, word) != (abi >= 6) {
+				t.Errorf("ABI %d: %+v", abi, row)
+			}
+		}
+		if facts.Backend != "landlock" || facts.ABI != abi {
+			t.Errorf("%+v", facts)
+		}
+	}
+}
+
+// §10.5: a kernel that can do much confines nothing where one thing is missing, and then no row is kept.
+func Test_10_5_no_row_without_a_run(t *testing.T) {
+	for name, spoil := range map[string]func(*sandbox.Kernel){
+		"no Landlock": func(k *sandbox.Kernel) { k.ABI = 0 }, "no close_range": func(k *sandbox.Kernel) { k.CloseRange = false },
+	} {
+		kernel := able()
+		spoil(&kernel)
+		for _, row := range sandbox.New(sandbox.Options{Kernel: &kernel}).Facts().Rules {
+			if row.State != "missing" || row.Detail == "" {
+				t.Errorf("%s: %+v", name, row)
+			}
+		}
+	}
+}

@@ -41,6 +41,23 @@ func (l Limits) bounds() []bound {
 	return list
 }
 
+// Held are the limits as a command of this process gets them: none is above what this process may have itself.
+func (l Limits) Held() Limits {
+	for _, b := range l.bounds() {
+		switch {
+		case b.resource == unix.RLIMIT_NOFILE && l.Files > 0:
+			l.Files = b.limit.Cur
+		case b.resource == unix.RLIMIT_FSIZE && l.FileSize > 0:
+			l.FileSize = b.limit.Cur
+		case b.resource == unix.RLIMIT_CPU:
+			if held := time.Duration(min(b.limit.Cur, 1<<32)) * time.Second; held < l.CPU {
+				l.CPU = held
+			}
+		}
+	}
+	return l
+}
+
 // said names a limit that no signal tells of, by the words of the failed program itself: a call that is refused for
 // too many open files, or for a file's size where the signal is ignored, ends nothing, and the kernel tells nobody
 // but the caller. A shell says so of a program that it started, too. Python has the name of the file after the words,

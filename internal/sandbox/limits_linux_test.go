@@ -319,3 +319,16 @@ func Test_10_4_watch_leaves_nothing(t *testing.T) {
 		}
 	}
 }
+
+// §10.4, §15.1: plan shows a limit as the command will have it: not above what this process may have.
+func Test_10_4_held_limits(t *testing.T) {
+	var own unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &own))
+	asked := sandbox.Limits{Files: own.Max, CPU: time.Second, Memory: 1}
+	if got := asked.Held(); got != asked {
+		t.Errorf("%+v, want %+v", got, asked)
+	}
+	if asked.Files++; asked.Files > 0 && asked.Held().Files != own.Max {
+		t.Errorf("%d files, this process may have %d", asked.Held().Files, own.Max)
+	}
+}
