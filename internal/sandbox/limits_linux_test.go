@@ -181,6 +181,8 @@ func limitCases(t *testing.T) map[string]limitCase {
 	memory := func(n uint64) func(*sandbox.Limits) { return func(l *sandbox.Limits) { l.Memory = n * mib } }
 	tasks := func(n int) func(*sandbox.Limits) { return func(l *sandbox.Limits) { l.Processes = n } }
 	size := func(l *sandbox.Limits) { l.FileSize = 2 * mib }
+	python := script(t, "exec python3 -c 'f = [open(\"/dev/null\") for n in range(2000)]'")
+	python.Uses = []sandbox.Program{found(t, "python3", "/usr/bin/python3")}
 	return map[string]limitCase{
 		"memory":             {takes(t, "memory", 500, 700*time.Millisecond), memory(250), none, "memory", "SIGKILL"},
 		"memory of children": {takes(t, "children", 600, 700*time.Millisecond), memory(300), none, "memory", "SIGKILL"},
@@ -191,7 +193,7 @@ func limitCases(t *testing.T) map[string]limitCase {
 		"threads": {takes(t, "threads", 200, 700*time.Millisecond), tasks(100), none, "processes", "SIGKILL"},
 		"open files": {takes(t, "files", 2000, 0), none, func(l *sandbox.Limits) { l.Files = 4000 },
 			"open_files", ""},
-		"open files, Python": {script(t, "python3 -c 'f = [open(\"/dev/null\") for n in range(2000)]'", "python3"), none, func(l *sandbox.Limits) { l.Files = 4000 },
+		"open files, Python": {python, none, func(l *sandbox.Limits) { l.Files = 4000 },
 			"open_files", ""},
 		"file size":              {script(t, "head -c 3000000 /dev/zero >$TMPDIR/big", "head"), size, none, "file_size", ""},
 		"file size, signalled":   {script(t, "exec head -c 3000000 /dev/zero >$TMPDIR/big", "head"), size, none, "file_size", "SIGXFSZ"},
