@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // kind is what a watched call does.
@@ -77,9 +78,7 @@ type caller struct{ tid int }
 // bytes reads the caller's memory, at most n and at least one byte.
 func (c caller) bytes(at uint64, n int) []byte {
 	buf := make([]byte, n)
-	local := []unix.Iovec{{Base: &buf[0]}}
-	local[0].SetLen(n)
-	got, err := unix.ProcessVMReadv(c.tid, local, []unix.RemoteIovec{{Base: uintptr(at), Len: n}}, 0)
+	got, err := procs.Read(c.tid, at, buf)
 	if err != nil || got <= 0 {
 		return nil
 	}
@@ -141,24 +140,9 @@ func (c caller) absolute(dir int32, name string) string {
 	return base + "/" + name // not cleaned: .. is followed as the kernel does
 }
 
-// process is the number of the caller's process, 0 when it is gone.
-func (c caller) process() int {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(c.tid) + "/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), "\nTgid:\t")
-	line, _, _ := strings.Cut(rest, "\n")
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		return 0
-	}
-	return pid
-}
-
 // socket is a copy of the caller's descriptor, -1 when there is none to be had.
 func (c caller) socket(fd int) int {
-	handle, err := unix.PidfdOpen(c.process(), 0)
+	handle, err := unix.PidfdOpen(procs.Of(c.tid), 0)
 	if err != nil {
 		return -1
 	}
@@ -208,28 +192,4 @@ func firstLine(path string) string {
 		return ""
 	}
 	return line
-}
-
-// notice is struct seccomp_notif.
-type notice struct {
-	id    uint64
-	pid   uint32
-	flags uint32
-	nr    int32
-	arch  uint32
-	ip    uint64
-	args  [6]uint64
-}
-
-// reply is struct seccomp_notif_resp.
-type reply struct {
-	id    uint64
-	val   int64
-	errno int32
-	flags uint32
-}
-
-func control(listener int, request uintptr, arg unsafe.Pointer) unix.Errno {
-	_, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), request, uintptr(arg))
-	return no
 }

@@ -3,13 +3,14 @@
 package learn
 
 import (
-	"bytes"
 	"os"
 	"strconv"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // tree is what a watched program started: while it runs, this process adopts whatever loses its parent, so that all
@@ -95,25 +96,13 @@ func (t *tree) members() (list []int) {
 
 // parents maps every process to its parent.
 func parents() map[int]int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
 	all := map[int]int{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
+	for _, pid := range procs.All() {
+		fields := procs.Stat(pid)
+		if fields == nil {
 			continue
 		}
-		text, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name before it may hold anything
-		if len(fields) < 2 {
-			continue
-		}
-		if parent, err := strconv.Atoi(string(fields[1])); err == nil {
+		if parent, err := strconv.Atoi(string(fields[procs.Parent])); err == nil {
 			all[pid] = parent
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hcpx/internal/egress"
+	"hcpx/internal/procs"
 )
 
 // namePort is where name servers answer.
@@ -139,25 +140,25 @@ func (w *watcher) serve() {
 			}
 			continue
 		}
-		var n notice
-		if control(w.listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
+		var n procs.Notice
+		if procs.Control(w.listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
 			continue // it was killed meanwhile
 		}
 		w.look(&n)
-		r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_ = control(w.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // fails only when the caller is dead
+		r := procs.Reply{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		_ = procs.Control(w.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // fails only when the caller is dead
 	}
 }
 
-func (w *watcher) look(n *notice) {
-	c, by := w.calls[n.nr], caller{int(n.pid)}
+func (w *watcher) look(n *procs.Notice) {
+	c, by := w.calls[n.NR], caller{int(n.PID)}
 	switch c.kind {
 	case connects:
 		w.connect(by, n)
 	case hears:
-		w.hear(by, int(int32(n.args[0])))
+		w.hear(by, int(int32(n.Args[0])))
 	case listens:
-		w.listen(by, int(int32(n.args[0])))
+		w.listen(by, int(int32(n.Args[0])))
 	default:
 		path := w.path(by, n, c.dir, c.path)
 		if path == "" {
@@ -168,24 +169,24 @@ func (w *watcher) look(n *notice) {
 }
 
 // change keeps what a call with a path does.
-func (w *watcher) change(by caller, n *notice, c call, path string) {
+func (w *watcher) change(by caller, n *procs.Notice, c call, path string) {
 	switch c.kind {
 	case opens:
-		w.open(path, n.args[c.flags])
+		w.open(path, n.Args[c.flags])
 	case opensHow:
-		if how := by.bytes(n.args[c.flags], 8); len(how) == 8 {
+		if how := by.bytes(n.Args[c.flags], 8); len(how) == 8 {
 			w.open(path, binary.NativeEndian.Uint64(how))
 		}
 	case creates:
 		w.open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC)
 	case starts:
-		w.start(path, by.words(n.args[c.flags]))
+		w.start(path, by.words(n.Args[c.flags]))
 	case truncates:
 		w.file(path, act{write: true})
 	case makes, makesDir:
 		w.file(path, act{write: true, entry: true, makes: true, fresh: true, bare: c.kind == makesDir})
 	case removes:
-		w.remove(path, c.flags == 0 || n.args[c.flags]&unix.AT_REMOVEDIR != 0)
+		w.remove(path, c.flags == 0 || n.Args[c.flags]&unix.AT_REMOVEDIR != 0)
 	case unlinks:
 		w.remove(path, false)
 	case moves, links:
@@ -198,15 +199,15 @@ func (w *watcher) change(by caller, n *notice, c call, path string) {
 }
 
 // path reads a path argument; "" when it can't be told.
-func (w *watcher) path(by caller, n *notice, dir, at int) string {
-	name, ok := by.text(n.args[at])
+func (w *watcher) path(by caller, n *procs.Notice, dir, at int) string {
+	name, ok := by.text(n.Args[at])
 	if !ok {
 		w.seen.Unread++
 		return ""
 	}
 	fd := int32(unix.AT_FDCWD)
 	if dir != atCwd {
-		fd = int32(n.args[dir])
+		fd = int32(n.Args[dir])
 	}
 	return by.absolute(fd, name)
 }
@@ -317,8 +318,8 @@ func (w *watcher) start(path string, argv []string) {
 	}
 }
 
-func (w *watcher) connect(by caller, n *notice) {
-	raw := by.bytes(n.args[1], int(min(n.args[2], 128)))
+func (w *watcher) connect(by caller, n *procs.Notice) {
+	raw := by.bytes(n.Args[1], int(min(n.Args[2], 128)))
 	to, path := address(raw)
 	switch {
 	case raw == nil:
@@ -328,7 +329,7 @@ func (w *watcher) connect(by caller, n *notice) {
 			w.seen.Sockets = append(w.seen.Sockets, path)
 		}
 	case !to.IsValid() || to.Port() == 0:
-	case by.datagrams(int(int32(n.args[0]))):
+	case by.datagrams(int(int32(n.Args[0]))):
 		if to.Port() != w.names && !slices.Contains(w.seen.Datagrams, to) {
 			w.seen.Datagrams = append(w.seen.Datagrams, to)
 		}

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // adoption is the tree kill of native runs (§6.9, §10.3): while one goes on, this process is the subreaper,
@@ -209,6 +211,7 @@ func (t nativeTree) hunt(killed map[int]bool) (found, sole bool) {
 		if err != nil || len(text) == 0 {
 			return found, true
 		}
+		struck := map[int]bool{} // once a pass: a group of a storm has thousands of dead, and a kill asks each
 		for _, word := range bytes.Fields(text) {
 			pid, err := strconv.Atoi(string(word))
 			if err != nil || pid == t.leader.Pid {
@@ -217,7 +220,8 @@ func (t nativeTree) hunt(killed map[int]bool) (found, sole bool) {
 			if own, err := unix.Getsid(pid); err != nil || own == session {
 				continue
 			}
-			if group, err := unix.Getpgid(pid); err == nil && group > 1 {
+			if group, err := unix.Getpgid(pid); err == nil && group > 1 && !struck[group] {
+				struck[group] = true
 				_ = unix.Kill(-group, unix.SIGKILL) // it may have left it since: itself is killed next
 			}
 			var status unix.WaitStatus
@@ -329,13 +333,13 @@ func (a *adoption) belongs(p status, leader int) bool {
 
 // filters is how many seccomp filters a process has.
 func filters(pid int) int {
-	return field("/proc/"+strconv.Itoa(pid)+"/status", "\nSeccomp_filters:")
+	return int(procs.Field("/proc/"+strconv.Itoa(pid)+"/status", "\nSeccomp_filters:"))
 }
 
 // everything lists the machine's processes.
 func everything() []status {
 	var list []status
-	for _, pid := range allProcesses() {
+	for _, pid := range procs.All() {
 		if p, ok := look(pid); ok {
 			list = append(list, p)
 		}
@@ -343,30 +347,24 @@ func everything() []status {
 	return list
 }
 
-// look reads /proc/PID/stat. After the name, which may hold anything but ends with the last ")", come state,
-// parent, group, session, as the 18th field the number of threads, and as the twentieth the time of its start.
-// The state is that of the first thread: a process whose first thread has ended lives as long as another does. The
+// look reads /proc/PID/stat. The state in it is that of the first thread: a process whose first thread has ended lives as long as another does. The
 // kernel counts no threads of one that it is just removing, or whose number another thread takes for an exec: it is
 // looked at again, and lives in doubt.
 func look(pid int) (status, bool) {
 	for again := 2; ; again-- {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
+		fields := procs.Stat(pid)
+		if fields == nil {
 			return status{}, false
 		}
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) < 20 {
-			return status{}, false
-		}
-		threads := string(fields[17])
+		threads := string(fields[procs.Threads])
 		if threads == "0" && again > 0 {
 			continue
 		}
-		p := status{process: process{pid: pid}, zombie: threads == "1" && (fields[0][0] == 'Z' || fields[0][0] == 'X')}
-		p.parent, _ = strconv.Atoi(string(fields[1]))
-		p.group, _ = strconv.Atoi(string(fields[2]))
-		p.session, _ = strconv.Atoi(string(fields[3]))
-		p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
+		p := status{process: process{pid: pid}, zombie: threads == "1" && (fields[procs.State][0] == 'Z' || fields[procs.State][0] == 'X')}
+		p.parent, _ = strconv.Atoi(string(fields[procs.Parent]))
+		p.group, _ = strconv.Atoi(string(fields[procs.Group]))
+		p.session, _ = strconv.Atoi(string(fields[procs.Session]))
+		p.start, _ = strconv.ParseUint(string(fields[procs.Start]), 10, 64)
 		return p, true
 	}
 }

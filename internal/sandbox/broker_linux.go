@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // service carries out calls of one kind for the child (§10.2). The filter hands a call over, the broker finds the
@@ -61,25 +63,6 @@ const (
 	maxBlocked = 256
 	endTime    = time.Second
 )
-
-// notice is struct seccomp_notif. pid is the thread that called.
-type notice struct {
-	id    uint64
-	pid   uint32
-	flags uint32
-	nr    int32
-	arch  uint32
-	ip    uint64
-	args  [6]uint64
-}
-
-// reply is struct seccomp_notif_resp.
-type reply struct {
-	id    uint64
-	val   int64
-	errno int32
-	flags uint32
-}
 
 // addition is struct seccomp_notif_addfd.
 type addition struct {
@@ -256,30 +239,30 @@ func (b *broker) routes() map[int32]route {
 // the run that goes on.
 func (b *broker) receive(routes map[int32]route) {
 	b.turn.RLock()
-	var n notice
-	if b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
+	var n procs.Notice
+	if procs.Control(b.listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) != 0 {
 		b.turn.RUnlock()
 		return // it was killed meanwhile
 	}
-	r, known := routes[n.nr]
-	c := &call{notice: n, name: r.name, broker: b, over: b.over(false)}
+	r, known := routes[n.NR]
+	c := &call{Notice: n, name: r.name, broker: b, over: b.over(false)}
 	switch {
 	case !known:
-		b.reply(n.id, fails(unix.EPERM))
+		b.reply(n.ID, fails(unix.EPERM))
 	case r.service.blocks():
 		select {
 		case b.slots <- struct{}{}:
 			go func() {
 				defer b.turn.RUnlock()
 				defer func() { <-b.slots }()
-				b.reply(n.id, guard(r.service, c))
+				b.reply(n.ID, guard(r.service, c))
 			}()
 			return
 		default:
-			b.reply(n.id, fails(unix.EAGAIN))
+			b.reply(n.ID, fails(unix.EAGAIN))
 		}
 	default:
-		b.reply(n.id, guard(r.service, c))
+		b.reply(n.ID, guard(r.service, c))
 	}
 	b.turn.RUnlock()
 }
@@ -297,32 +280,27 @@ func guard(s service, c *call) (a answer) {
 
 // reply sends an answer. It fails only when the caller is dead.
 func (b *broker) reply(id uint64, a answer) {
-	r := reply{id: id}
+	r := procs.Reply{ID: id}
 	switch {
 	case a.kind == stays:
 		return
 	case a.errno != 0:
-		r.errno = -int32(a.errno)
+		r.Errno = -int32(a.errno)
 	case a.kind == proceeds:
-		r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+		r.Flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	case a.kind == lends, a.kind == lendsOnExec:
 		add := addition{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, src: uint32(a.value)}
 		if a.kind == lendsOnExec {
 			add.descriptor = unix.O_CLOEXEC
 		}
-		no := b.ioctl(notifyAddFd, unsafe.Pointer(&add))
+		no := procs.Control(b.listener, notifyAddFd, unsafe.Pointer(&add))
 		_ = unix.Close(int(a.value))
 		if no == 0 {
 			return
 		}
-		r.errno = -int32(no)
+		r.Errno = -int32(no)
 	default:
-		r.val = a.value
+		r.Val = a.value
 	}
-	_ = b.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
-}
-
-func (b *broker) ioctl(request uintptr, arg unsafe.Pointer) unix.Errno {
-	_, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), request, uintptr(arg))
-	return no
+	_ = procs.Control(b.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }

@@ -84,7 +84,7 @@ func openTrees(grants []grant) []tree {
 // do decides and does one call, and answers the error for the child; 0 is success. A call that is not
 // known here is refused.
 func (c *metadataCall) do() unix.Errno {
-	a, name := c.args, c.name
+	a, name := c.Args, c.name
 	switch name {
 	case "chmod":
 		return c.mode(target{dir: unix.AT_FDCWD, path: a[0], follow: true}, a[1])
@@ -133,7 +133,7 @@ func (c *metadataCall) flagged(dir, path, flags uint64, do func(target) unix.Err
 }
 
 func (c *metadataCall) utimensat() unix.Errno {
-	a := c.args
+	a := c.Args
 	if a[1] == 0 { // no path: the descriptor itself
 		if a[3] != 0 {
 			return unix.EINVAL

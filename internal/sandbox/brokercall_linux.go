@@ -7,11 +7,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // call is one call that a service decides.
 type call struct {
-	notice
+	procs.Notice
 	name   string
 	broker *broker
 	over   <-chan struct{} // closed when the run is over; a service that blocks returns then
@@ -20,8 +22,8 @@ type call struct {
 // waits says whether the caller still waits for the answer. Only then was what has been read through its number
 // read from it, and not from a later process of the same number.
 func (c *call) waits() unix.Errno {
-	id := c.id
-	return c.broker.ioctl(notifyValid, unsafe.Pointer(&id))
+	id := c.ID
+	return procs.Control(c.broker.listener, notifyValid, unsafe.Pointer(&id))
 }
 
 // deny keeps what was refused for the report of the run.
@@ -29,9 +31,9 @@ func (c *call) deny(what string) { c.broker.deny(what) }
 
 // file opens a descriptor of the child, or its working directory, as an O_PATH handle.
 func (c *call) file(n int32) (int, unix.Errno) {
-	link := "/proc/" + strconv.Itoa(int(c.pid)) + "/cwd"
+	link := "/proc/" + strconv.Itoa(int(c.PID)) + "/cwd"
 	if n != unix.AT_FDCWD {
-		link = "/proc/" + strconv.Itoa(int(c.pid)) + "/fd/" + strconv.Itoa(int(n))
+		link = "/proc/" + strconv.Itoa(int(c.PID)) + "/fd/" + strconv.Itoa(int(n))
 	}
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -68,10 +70,7 @@ func (c *call) bytes(address uint64, size int) ([]byte, unix.Errno) {
 		return nil, unix.EFAULT
 	}
 	buf := make([]byte, size)
-	local := unix.Iovec{Base: &buf[0]}
-	local.SetLen(size)
-	remote := unix.RemoteIovec{Base: uintptr(address), Len: size}
-	n, err := unix.ProcessVMReadv(int(c.pid), []unix.Iovec{local}, []unix.RemoteIovec{remote}, 0)
+	n, err := procs.Read(int(c.PID), address, buf)
 	if err != nil {
 		return nil, number(err)
 	}

@@ -83,8 +83,8 @@ func (n *hostNet) current(c *call) *egress.Run {
 
 // datagrams answers socket() for UDP: one end of a pair whose other end answers for names and nothing else.
 func (n *hostNet) datagrams(c *call) answer {
-	kind := int(c.args[1])
-	if family := uint32(c.args[0]); family != unix.AF_INET && family != unix.AF_INET6 || kind&sockTypeMask != unix.SOCK_DGRAM {
+	kind := int(c.Args[1])
+	if family := uint32(c.Args[0]); family != unix.AF_INET && family != unix.AF_INET6 || kind&sockTypeMask != unix.SOCK_DGRAM {
 		return fails(unix.EACCES)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -138,7 +138,7 @@ func (n *hostNet) option(c *call) answer {
 	switch {
 	case s.answerer:
 		return answer{}
-	case c.args[1]&0xffffffff == solSocket && c.args[2]&0xffffffff == soLinger:
+	case c.Args[1]&0xffffffff == solSocket && c.Args[2]&0xffffffff == soLinger:
 		return fails(c.linger(s))
 	}
 	return answer{kind: proceeds}
@@ -148,10 +148,10 @@ func (n *hostNet) option(c *call) answer {
 // wait, and that can be this process, whose copy outlives a killed command. Such a socket is closed like any other,
 // and what was written goes out all the same.
 func (c *call) linger(s *childSocket) unix.Errno {
-	if int32(c.args[4]) < 8 {
+	if int32(c.Args[4]) < 8 {
 		return unix.EINVAL
 	}
-	raw, no := c.bytes(c.args[3], 8)
+	raw, no := c.bytes(c.Args[3], 8)
 	if no != 0 {
 		return no
 	}
@@ -176,11 +176,11 @@ func (n *hostNet) connect(c *call) unix.Errno {
 		return no
 	}
 	defer s.close()
-	size := int(int32(c.args[2]))
+	size := int(int32(c.Args[2]))
 	if size < 2 || size > sizeofStorage {
 		return unix.EINVAL
 	}
-	raw, no := c.bytes(c.args[1], size)
+	raw, no := c.bytes(c.Args[1], size)
 	if no != 0 {
 		return no
 	}

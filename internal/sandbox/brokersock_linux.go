@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"net/netip"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // childSocket is a socket of the child that this process holds too. What it is was asked of the socket that is held,
@@ -24,7 +25,7 @@ type childSocket struct {
 // socket takes the socket that a call names in its first argument. None of the command's sockets lingers (linger), so
 // to close the copy waits for nobody, also where it is the last.
 func (c *call) socket() (*childSocket, unix.Errno) {
-	fd, no := c.take(int(int32(c.args[0])))
+	fd, no := c.take(int(int32(c.Args[0])))
 	if no != 0 {
 		return nil, no
 	}
@@ -50,9 +51,9 @@ func (c *call) socket() (*childSocket, unix.Errno) {
 // take copies a descriptor of the calling thread. It asks the kernel for the right to look into the process, which a
 // process that hides itself, or one that Yama guards, does not give: nothing is reached then.
 func (c *call) take(n int) (int, unix.Errno) {
-	process, err := unix.PidfdOpen(int(c.pid), pidfdThread)
+	process, err := unix.PidfdOpen(int(c.PID), pidfdThread)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.9 only whole processes have handles
-		process, err = unix.PidfdOpen(leader(int(c.pid)), 0)
+		process, err = unix.PidfdOpen(procs.Of(int(c.PID)), 0)
 	}
 	if err != nil {
 		return -1, number(err)
@@ -68,21 +69,6 @@ func (c *call) take(n int) (int, unix.Errno) {
 
 // pidfdThread is PIDFD_THREAD: a handle of one thread.
 const pidfdThread = unix.O_EXCL
-
-// leader is the process of a thread, 0 when it is gone.
-func leader(tid int) int {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := bytes.Cut(status, []byte("\nTgid:\t"))
-	digits, _, _ := bytes.Cut(rest, []byte("\n"))
-	pid, err := strconv.Atoi(string(digits))
-	if err != nil {
-		return 0
-	}
-	return pid
-}
 
 func (s *childSocket) close() { _ = unix.Close(s.fd) }
 
@@ -256,7 +242,7 @@ func nameServer(port uint16) []byte {
 
 // put writes into the child's memory.
 func (c *call) put(at uint64, what []byte) unix.Errno {
-	memory, err := unix.Open("/proc/"+strconv.Itoa(int(c.pid))+"/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	memory, err := unix.Open("/proc/"+strconv.Itoa(int(c.PID))+"/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return number(err)
 	}
@@ -285,25 +271,25 @@ func (c *call) tellName() answer {
 	if c.name == "getpeername" {
 		name = nameServer(namePort)
 	}
-	room, no := c.bytes(c.args[2], 4)
+	room, no := c.bytes(c.Args[2], 4)
 	if no != 0 {
 		return fails(no)
 	}
-	if no := c.put(c.args[1], name[:min(len(name), int(binary.NativeEndian.Uint32(room)))]); no != 0 {
+	if no := c.put(c.Args[1], name[:min(len(name), int(binary.NativeEndian.Uint32(room)))]); no != 0 {
 		return fails(no)
 	}
-	return fails(c.put(c.args[2], binary.NativeEndian.AppendUint32(nil, uint32(len(name)))))
+	return fails(c.put(c.Args[2], binary.NativeEndian.AppendUint32(nil, uint32(len(name)))))
 }
 
 // sourcePlace is where a receiving call wants the sender's address, 0 when it does not or has no room for it.
 func (c *call) sourcePlace() uint64 {
-	at, room := c.args[4], c.args[5]
+	at, room := c.Args[4], c.Args[5]
 	if c.name == "recvmsg" {
-		head, no := c.bytes(c.args[1], 8)
+		head, no := c.bytes(c.Args[1], 8)
 		if no != 0 {
 			return 0
 		}
-		at, room = binary.NativeEndian.Uint64(head), c.args[1]+8
+		at, room = binary.NativeEndian.Uint64(head), c.Args[1]+8
 	}
 	if at == 0 {
 		return 0

@@ -1,13 +1,14 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // signals is the service that sends signals for the child, to processes of its own tree and to nobody else, and
@@ -26,11 +27,11 @@ func (s *signals) end() {}
 func (s *signals) close() {}
 
 func (s *signals) act(c *call) answer {
-	own := processOf(int(c.pid))
+	own := procs.Of(int(c.PID))
 	if no := c.waits(); no != 0 || own == 0 {
 		return fails(unix.ESRCH)
 	}
-	word := func(i int) int { return int(int32(c.args[i])) }
+	word := func(i int) int { return int(int32(c.Args[i])) }
 	switch c.name {
 	case "kill":
 		return s.kill(own, word(0), word(1))
@@ -38,13 +39,13 @@ func (s *signals) act(c *call) answer {
 		if word(0) == own {
 			return answer{kind: proceeds}
 		}
-		return s.queue(c, signal{group: word(0), number: word(1), info: c.args[2]})
+		return s.queue(c, signal{group: word(0), number: word(1), info: c.Args[2]})
 	case "tkill":
-		return s.thread(c, own, signal{group: processOf(word(0)), thread: word(0), number: word(1)})
+		return s.thread(c, own, signal{group: procs.Of(word(0)), thread: word(0), number: word(1)})
 	case "tgkill":
 		return s.thread(c, own, signal{group: word(0), thread: word(1), number: word(2)})
 	case "rt_tgsigqueueinfo":
-		return s.thread(c, own, signal{group: word(0), thread: word(1), number: word(2), info: c.args[3]})
+		return s.thread(c, own, signal{group: word(0), thread: word(1), number: word(2), info: c.Args[3]})
 	case "pidfd_send_signal":
 		return s.handle(c)
 	case "setsid":
@@ -178,7 +179,7 @@ func (s *signals) thread(c *call, own int, sig signal) answer {
 		return fails(unix.ESRCH)
 	case sig.group <= 0 || sig.thread <= 0:
 		return fails(unix.EINVAL)
-	case sig.group == own && (c.name != "tkill" || sig.thread == int(c.pid)):
+	case sig.group == own && (c.name != "tkill" || sig.thread == int(c.PID)):
 		return answer{kind: proceeds}
 	}
 	info, no := s.info(c, sig)
@@ -212,14 +213,14 @@ func (s *signals) thread(c *call, own int, sig signal) answer {
 // that one is signalled.
 func (s *signals) handle(c *call) answer {
 	const whole = 2 // PIDFD_SIGNAL_THREAD_GROUP
-	if flags := uint32(c.args[3]); flags&^whole != 0 {
+	if flags := uint32(c.Args[3]); flags&^whole != 0 {
 		return fails(unix.EINVAL)
 	}
-	pid := pidOf(int(c.pid), int(int32(c.args[0])))
+	pid := pidOf(int(c.PID), int(int32(c.Args[0])))
 	if no := c.waits(); no != 0 || pid == 0 {
 		return fails(unix.EBADF)
 	}
-	info, no := s.info(c, signal{info: c.args[2]})
+	info, no := s.info(c, signal{info: c.Args[2]})
 	if no != 0 {
 		return fails(no)
 	}
@@ -237,25 +238,10 @@ func (s *signals) handle(c *call) answer {
 	if !s.tree.holds(pid) {
 		return fails(unix.EPERM)
 	}
-	return fails(number(unix.PidfdSendSignal(fd, unix.Signal(int32(c.args[1])), info, 0)))
+	return fails(number(unix.PidfdSendSignal(fd, unix.Signal(int32(c.Args[1])), info, 0)))
 }
 
 // pidOf is the process that a handle of a thread's means: -1 when it has ended, 0 when it is no handle.
 func pidOf(tid, fd int) int {
-	return field("/proc/"+strconv.Itoa(tid)+"/fdinfo/"+strconv.Itoa(fd), "\nPid:")
-}
-
-// processOf is the process that a thread belongs to, 0 when there is none.
-func processOf(tid int) int { return field("/proc/"+strconv.Itoa(tid)+"/status", "\nTgid:") }
-
-// field is a number in a file of /proc, 0 when it is not there.
-func field(path, name string) int {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
-	_, after, _ := bytes.Cut(text, []byte(name))
-	value, _, _ := bytes.Cut(after, []byte("\n"))
-	n, _ := strconv.Atoi(string(bytes.TrimSpace(value)))
-	return n
+	return int(procs.Field("/proc/"+strconv.Itoa(tid)+"/fdinfo/"+strconv.Itoa(fd), "\nPid:"))
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // scoped are the processes of a launcher whose domain keeps signals inside.
@@ -125,31 +127,12 @@ func (c *pidCounter) since(pid int) []int {
 	last := c.last()
 	if last < pid || last-pid > widest {
 		all := make(chan []int)
-		go func() { all <- allProcesses() }() // another thread, for this one cannot read /proc
+		go func() { all <- procs.All() }() // another thread, for this one cannot read /proc
 		return <-all
 	}
 	list := make([]int, 0, last-pid)
 	for n := pid + 1; n <= last; n++ {
 		list = append(list, n)
-	}
-	return list
-}
-
-func allProcesses() []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	var list []int
-	for _, name := range names {
-		if n, err := strconv.Atoi(name); err == nil {
-			list = append(list, n)
-		}
 	}
 	return list
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/procs"
 )
 
 // watch looks now and then at the processes of a run that lives longer than a moment, and finds what is over its
@@ -206,8 +208,8 @@ func usageOf(pid int) usage {
 	var u usage
 	ofThread(pid, "status", func(text []byte) bool {
 		u = usage{
-			memory:  1024 * (figure(text, "\nRssAnon:") + figure(text, "\nRssShmem:") + figure(text, "\nVmSwap:")),
-			threads: int(figure(text, "\nThreads:")),
+			memory:  1024 * total(text, "\nRssAnon:", "\nRssShmem:", "\nVmSwap:"),
+			threads: int(procs.Number(text, "\nThreads:")),
 		}
 		return bytes.Contains(text, []byte("\nRssAnon:"))
 	})
@@ -221,7 +223,7 @@ func exactly(pids []int) uint64 {
 	for _, pid := range pids {
 		var memory uint64
 		if !ofThread(pid, "smaps_rollup", func(text []byte) bool {
-			memory = 1024 * (figure(text, "\nPss_Anon:") + figure(text, "\nPss_Shmem:") + figure(text, "\nSwapPss:"))
+			memory = 1024 * total(text, "\nPss_Anon:", "\nPss_Shmem:", "\nSwapPss:")
 			return bytes.Contains(text, []byte("\nPss_Anon:"))
 		}) {
 			memory = usageOf(pid).memory
@@ -250,14 +252,10 @@ func ofThread(pid int, name string, tells func(text []byte) bool) bool {
 	return false
 }
 
-// figure is the first number after a name.
-func figure(text []byte, name string) uint64 {
-	_, after, _ := bytes.Cut(text, []byte(name))
-	line, _, _ := bytes.Cut(after, []byte("\n"))
-	fields := bytes.Fields(line)
-	if len(fields) == 0 {
-		return 0
+// total is the sum of the numbers behind the names.
+func total(text []byte, names ...string) (n uint64) {
+	for _, name := range names {
+		n += uint64(procs.Number(text, name))
 	}
-	n, _ := strconv.ParseUint(string(fields[0]), 10, 64)
 	return n
 }
