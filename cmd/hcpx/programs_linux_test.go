@@ -56,7 +56,7 @@ func Test_10_2_RealProgramsWorkInside(t *testing.T) {
 	servers := startServers(t)
 	for _, uid := range uids() {
 		t.Run(fmt.Sprint("uid ", uid), func(t *testing.T) {
-			for _, p := range programs {
+			for _, p := range first(6, programs) {
 				t.Run(p.pack, func(t *testing.T) {
 					for _, name := range p.needs {
 						if name != "postgres" && lookIn(name) == "" || name == "postgres" && postgresDir() == "" {
@@ -79,9 +79,17 @@ func Test_10_2_RealProgramsWorkInside(t *testing.T) {
 	}
 }
 
-// uids are whom the programs run as: where root tests, a plain user too.
+// first are so many of a table with -short, which the race detector runs with: it looks at hcpx, not at the programs.
+func first[T any](n int, all []T) []T {
+	if testing.Short() {
+		return all[:n]
+	}
+	return all
+}
+
+// uids are whom the programs run as: where root tests, a plain user too, but for -short.
 func uids() []int {
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !testing.Short() {
 		return []int{0, 65534}
 	}
 	return []int{os.Geteuid()}

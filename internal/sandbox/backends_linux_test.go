@@ -95,8 +95,6 @@ func Test_10_5_spacious_hosts(t *testing.T) {
 		if got := confining(t, sandbox.Options{}).Facts().Backend; got != "namespace" {
 			t.Fatalf("backend %q", got)
 		}
-		t.Run("programs", Test_10_2_hosts_programs)
-		t.Run("attacks", Test_10_2_hosts_attacks)
 		t.Run("names", Test_10_2_hosts_names_are_no_way_out)
 	})
 }

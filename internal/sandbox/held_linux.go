@@ -170,7 +170,10 @@ func (h *held) each(do func(p status, pidfd int)) {
 	children := map[int][]status{}
 	var queue []status
 	for _, p := range everything() {
-		if p.parent == os.Getpid() {
+		switch {
+		case p.zombie: // it has no children any more, and a storm leaves thousands of them
+			continue
+		case p.parent == os.Getpid():
 			if h.root(p) {
 				queue = append(queue, p)
 			}

@@ -86,7 +86,7 @@ func Test_6_9_native_ends_chains(t *testing.T) {
 					t.Errorf("%+v\n%s", o, o.Stderr)
 				}
 				left := 0
-				for range 20 {
+				for range 8 {
 					left = max(left, killMarked(t, mark))
 				}
 				if left > 0 && !o.Report.Left || o.Report.Left && kind == "fork-chain" {

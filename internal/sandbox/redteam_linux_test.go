@@ -207,7 +207,7 @@ func killMarked(t *testing.T, mark string) (killed int) {
 	must(t, err)
 	for _, file := range all {
 		line, err := os.ReadFile(file)
-		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), mark) {
+		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), mark) || foreign(filepath.Dir(file)) {
 			continue
 		}
 		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
