@@ -66,7 +66,7 @@ func boxed(b *testing.B, s *System, spec *Spec) {
 }
 
 // BenchmarkRatio measures all kinds in turn within each round and reports medians against the bare start:
-// one-shot is to stay within 1.5, reused within 1.15.
+// one-shot is to stay within 1.35, reused within 1.10.
 func BenchmarkRatio(b *testing.B) {
 	program := tiny(b)
 	spec := &Spec{Program: Program{Name: "tiny", Path: program}}

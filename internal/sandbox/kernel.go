@@ -29,7 +29,7 @@ type Kernel struct {
 }
 
 // Accepted are the words that Options.Accept may hold, and so the setting sandbox.accept. Each names a rule.
-func Accepted() []string { return []string{"metadata", "signals"} }
+func Accepted() []string { return []string{"devices", "metadata", "proc", "programs", "signals"} }
 
 // accepts says whether the operator accepts that a rule is kept in the weaker way.
 func (k Kernel) accepts(rule string) bool {
@@ -180,7 +180,6 @@ func unavailable(rule, why string) *protocol.Error {
 // weakened are the rules that are kept in a weaker way because the operator accepts that; every report names them.
 func (k Kernel) weakened() []string {
 	var names []string
-	names = append(names, k.loose()...)
 	for _, n := range needs(k) {
 		if n.weaker != "" && n.miss(k) != "" && k.accepts(n.name) {
 			names = append(names, n.name)
@@ -212,8 +211,6 @@ func (k Kernel) facts() Facts {
 	for _, n := range needs(k) {
 		row := Rule{Name: n.name, Mechanism: n.mechanism, State: "enforced"}
 		switch miss := n.miss(k); {
-		case miss == "" && k.loosened(n.name) != "":
-			row.State, row.Detail = "degraded", k.loosened(n.name)
 		case miss == "":
 		case n.weaker != "" && k.accepts(n.name):
 			row.State, row.Detail = "degraded", n.weaker

@@ -29,9 +29,12 @@ func spaceNeeds() []need {
 	return []need{
 		{"system-calls", "seccomp filter with an architecture check", missFilter, ""},
 		{"files", "a mount namespace: a root of its own with what is listed, read-only or writable", missOpenat2, ""},
-		{"programs", "nothing else is there; noexec where nothing may be executed, and Landlock; memfd without a no-exec seal refused", never, ""},
-		{"devices", "nodev mounts, of the listed devices alone; Landlock: only /dev/null is written to, no named socket is made", never, ""},
-		{"proc", "a process namespace with its own /proc; Landlock: nothing in it but own descriptors opens", never, ""},
+		besideLandlock("programs", "nothing else is there; noexec where nothing may be executed, and Landlock; memfd without a no-exec seal refused",
+			"a program that lies in a directory of libraries can be executed, since libraries must load"),
+		besideLandlock("devices", "nodev mounts, of the listed devices alone; Landlock: only /dev/null is written to, no named socket is made",
+			"/dev/zero, random and urandom can be written to, which changes nothing, and a socket file can be made, which nothing can listen on"),
+		besideLandlock("proc", "a process namespace with its own /proc; Landlock: nothing in it but own descriptors opens",
+			"a command reads in /proc what there is about its own processes: mounts, users, groups of resources, and, with network hosts or full, the sockets and routes of this machine"),
 		{"signals", "a process namespace: no other process has a number in it", never, ""},
 		{"abstract-sockets", "a network namespace, and no unix socket but an anonymous pair", never, ""},
 		{"metadata", "read-only mounts; seccomp refuses setuid and setgid bits", never, ""},
@@ -48,32 +51,14 @@ func missOpenat2(k Kernel) string {
 	return ""
 }
 
-// loosened says how a rule is kept less well by namespaces without any Landlock, "" = as well. Every report names
-// such a rule.
-func (k Kernel) loosened(rule string) string {
-	if !k.spaces() || k.ABI > 0 {
-		return ""
-	}
-	switch rule {
-	case "programs":
-		return "Without Landlock a program that lies in a directory of libraries can be executed, since libraries must load."
-	case "devices":
-		return "Without Landlock /dev/zero, random and urandom can be written to, which changes nothing; a socket file can be made, which nothing can listen on."
-	case "proc":
-		return "Without Landlock a command reads in /proc what there is about its own processes: mounts, users, groups of resources, and, with network hosts or full, the sockets and routes of this machine."
-	}
-	return ""
-}
-
-// loose are those rules.
-func (k Kernel) loose() []string {
-	var names []string
-	for _, n := range needs(k) {
-		if k.loosened(n.name) != "" {
-			names = append(names, n.name)
+// besideLandlock is a rule that namespaces keep whole only beside some Landlock, and what can be done without any.
+func besideLandlock(name, mechanism, without string) need {
+	return need{name, mechanism, func(k Kernel) string {
+		if k.ABI > 0 {
+			return ""
 		}
-	}
-	return names
+		return "This kernel has no Landlock (or it is not in its lsm= list), and without it " + without + "."
+	}, "Accepted: without Landlock " + without + "."}
 }
 
 // spaceMechanism is what keeps a rule there that needs nothing of its own.

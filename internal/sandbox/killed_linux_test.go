@@ -22,7 +22,7 @@ func host() {
 	if len(os.Args) != 4 || os.Args[1] != hostArg {
 		return
 	}
-	s := sandbox.New(sandbox.Options{Scratch: os.Args[2], Kernel: ofHost()})
+	s := sandbox.New(sandbox.Options{Scratch: os.Args[2], Kernel: ofHost(), Accept: sandbox.Accepted()})
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,7 +18,7 @@ func spacedSystem(t *testing.T, c *Canary) *System {
 		t.Skipf("no namespaces here: %s", k.Barrier)
 	}
 	k.Namespaces = true
-	return New(Options{Scratch: filepath.Join(t.TempDir(), "run"), Kernel: &k, Canary: c})
+	return New(Options{Scratch: filepath.Join(t.TempDir(), "run"), Kernel: &k, Canary: c, Accept: Accepted()})
 }
 
 // §10.5: the canary holds namespaces to what they promise.
@@ -30,7 +30,14 @@ func Test_10_5_canary_in_namespaces(t *testing.T) {
 	}
 }
 
-// §10.5: the table names what namespaces keep less well without Landlock, and so does each report.
+// without is the kernel where the operator accepts nothing.
+func (k Kernel) without() Kernel {
+	k.accept = ""
+	return k
+}
+
+// §10.5: what namespaces keep less well without Landlock runs only where the
+// operator accepts it; then the table and each report name it.
 func Test_10_5_namespaces_say_what_is_looser(t *testing.T) {
 	s := spacedSystem(t, nil)
 	facts := s.Facts()
@@ -48,7 +55,11 @@ func Test_10_5_namespaces_say_what_is_looser(t *testing.T) {
 	if got := strings.Join(k.weakened(), " "); got != "programs devices proc" || !degraded["programs"] || !degraded["devices"] || !degraded["proc"] {
 		t.Errorf("weakened: %s, degraded: %v", got, degraded)
 	}
-	if k.ABI = 1; len(k.weakened()) > 0 {
+	if refused := k.without().refusal(); refused == nil || refused.Details["rule"] != "programs" || refused.Details["setting"] != "sandbox.accept" ||
+		!strings.Contains(refused.Hint, `["devices", "proc", "programs"]`) {
+		t.Errorf("nobody accepted that: %v", refused)
+	}
+	if k.ABI = 1; len(k.weakened()) > 0 || k.without().refusal() != nil {
 		t.Errorf("with Landlock: %v", k.weakened())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,18 @@ func swap(t *testing.T, path, other string) *swapped {
 func (s *swapped) end() {
 	close(s.stop)
 	<-s.done
+}
+
+// control ends the swaps once somebody who looks by the path alone has met the other directory.
+func (s *swapped) control(t *testing.T, met func() bool) {
+	t.Helper()
+	defer s.end()
+	for end := time.Now().Add(20 * time.Second); !met(); {
+		if time.Now().After(end) {
+			t.Error("nothing was ever swapped, so this shows nothing")
+			return
+		}
+	}
 }
 
 // tries is how often a run meets the swaps.
@@ -131,16 +144,10 @@ func swappedTree(t *testing.T, write bool) {
 	}
 	w := swap(t, s.land, s.outside)
 	ran, refused, said := meet(t, s.sandbox, spec)
-	stolen := 0
-	for range 50 * tries { // the control: who looks by the path alone reads it in every second moment
-		if text, err := os.ReadFile(s.land + "/secret"); err == nil && string(text) == "STOLEN\n" {
-			stolen++
-		}
-	}
-	w.end()
-	if stolen == 0 {
-		t.Error("nothing was ever swapped, so this shows nothing")
-	}
+	w.control(t, func() bool {
+		text, err := os.ReadFile(s.land + "/secret")
+		return err == nil && string(text) == "STOLEN\n"
+	})
 	if _, err := os.Stat(s.outside + "/planted"); err == nil || strings.Contains(said, "STOLEN") {
 		t.Errorf("the other directory was reached: %v, %q", err, said)
 	}
@@ -183,16 +190,10 @@ func swappedPack(t *testing.T) {
 	}
 	w := swap(t, pack, s.outside)
 	ran, refused, said := meet(t, s.sandbox, spec)
-	stolen := 0
-	for range tries {
-		if text, err := exec.Command(pack + "/bin/x").Output(); err == nil && strings.Contains(string(text), "STOLEN") {
-			stolen++
-		}
-	}
-	w.end()
-	if stolen == 0 {
-		t.Error("nothing was ever swapped, so this shows nothing")
-	}
+	w.control(t, func() bool {
+		text, err := exec.Command(pack + "/bin/x").Output()
+		return err == nil && strings.Contains(string(text), "STOLEN")
+	})
 	if strings.Contains(said, "STOLEN") {
 		t.Errorf("another program ran: %q", said)
 	}
@@ -226,16 +227,10 @@ func swappedScratch(t *testing.T) {
 	}
 	w := swap(t, scratch, s.outside)
 	ran, refused, said := meet(t, s.sandbox, spec)
-	stolen := 0
-	for range 50 * tries {
-		if text, err := os.ReadFile(scratch + "/0/home/secret"); err == nil && string(text) == "STOLEN\n" {
-			stolen++
-		}
-	}
-	w.end()
-	if stolen == 0 {
-		t.Error("nothing was ever swapped, so this shows nothing")
-	}
+	w.control(t, func() bool {
+		text, err := os.ReadFile(scratch + "/0/home/secret")
+		return err == nil && string(text) == "STOLEN\n"
+	})
 	if strings.Contains(said, "STOLEN") {
 		t.Errorf("the other directory was reached: %q", said)
 	}

@@ -62,7 +62,7 @@ func keys() []key {
 		bytes,
 		globs("packs.sources", "", func(s *Settings) *[]string { return &s.Sources }),
 		globs("packs.allow", project, func(s *Settings) *[]string { return &s.Packs }),
-		words("sandbox.accept", func(s *Settings) *[]string { return &s.Accept }, "metadata", "signals"),
+		words("sandbox.accept", func(s *Settings) *[]string { return &s.Accept }, "devices", "metadata", "proc", "programs", "signals"),
 		choice("sandbox.native_local", func(s *Settings) *string { return &s.Native }, "allow", "forbid"),
 		choice("sandbox.dangerous", func(s *Settings) *string { return &s.Dangerous }, "allow", "forbid"),
 		anchor,

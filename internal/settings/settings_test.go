@@ -115,7 +115,7 @@ func Test_11_3_WhatIsWrongHasItsPlace(t *testing.T) {
 		{"§10.4: a second and a half", "[limits]\ncpu = \"1500ms\"", ":2:7: limits.cpu is a duration of whole seconds"},
 		{"bad size", "[limits]\noutput = \"8MB\"", ":2:10: limits.output is a number of bytes"},
 		{"too long", "[limits]\nwall_max = \"2h\"", ":2:12: limits.wall_max is a duration up to an hour"},
-		{"no list", "[sandbox]\naccept = \"signals\"", ":2:10: sandbox.accept is a list of some of [\"metadata\", \"signals\"]"},
+		{"no list", "[sandbox]\naccept = \"signals\"", ":2:10: sandbox.accept is a list of some of [\"devices\", \"metadata\", \"proc\", \"programs\", \"signals\"]"},
 		{"a word that cannot be accepted", "[sandbox]\naccept = [\"files\"]", "sandbox.accept is a list of some of"},
 		{"a word twice", "[sandbox]\naccept = [\"signals\", \"signals\"]", "sandbox.accept is a list of some of"},
 		{"a list of lists", "[sandbox]\naccept = [[\"signals\"]]", "sandbox.accept is a list of some of"},
