@@ -224,3 +224,42 @@ func TestDocsLinksLead(t *testing.T) {
 		}
 	}
 }
+
+// A page that names a test names one that is there.
+func TestDocsNameTestsThatExist(t *testing.T) {
+	known := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	walk(t, "_test.go", func(src string) {
+		for _, m := range declared.FindAllStringSubmatch(src, -1) {
+			known[m[1]] = true
+		}
+	})
+	named := regexp.MustCompile("`(Test\\w+)`")
+	n := 0
+	walk(t, ".md", func(src string) {
+		for _, m := range named.FindAllStringSubmatch(src, -1) {
+			if n++; !known[m[1]] {
+				t.Errorf("there is no test %s", m[1])
+			}
+		}
+	})
+	if n < 40 {
+		t.Errorf("%d names were found", n)
+	}
+}
+
+// walk reads every file of the repository whose name ends so.
+func walk(t *testing.T, ending string, read func(src string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ending) {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		read(string(src))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
