@@ -1,7 +1,9 @@
 package sandbox_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -212,4 +214,51 @@ func Test_10_5_band_soak(t *testing.T) {
 			}
 		})
 	}
+}
+
+// §10.4, §10.5: the dead that the runtime adopts are buried while the run goes on, whatever group they were in.
+func Test_10_5_band_buries_the_dead(t *testing.T) {
+	s := newScene(t)
+	s.in(older(3))
+	dead := func() (n int) {
+		for _, pid := range processesOf(t, os.Getpid()) {
+			if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(state), ") Z ") {
+				n++
+			}
+		}
+		return n
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan *sandbox.Outcome)
+	go func() {
+		spec := script(t, "n=0; while [ $n -lt 60 ]; do (true &) ; (setsid true &) ; n=$((n+1)); done; : >ready; sleep 3600", "true", "setsid", "sleep")
+		spec.Write, spec.Dir = []string{s.land}, s.land
+		done <- sandboxtest.ExecContext(ctx, t, s.sandbox, spec)
+	}()
+	await(t, "all have begun", func() bool { _, err := os.Stat(s.land + "/ready"); return err == nil })
+	await(t, "the dead are buried", func() bool { return dead() == 0 })
+	cancel()
+	if o := <-done; !o.Canceled {
+		t.Errorf("%+v", o)
+	}
+}
+
+// processesOf are the children of a process.
+func processesOf(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	must(t, err)
+	for _, file := range threads {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, word := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(word)
+			must(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,6 +69,7 @@ func (u unscoped) list(*run) []int {
 	done := make(chan []int)
 	go func() {
 		var pids []int
+		u.tree.bury()
 		u.tree.each(func(p status, _ int) {
 			if !p.zombie {
 				pids = append(pids, p.pid)
@@ -92,6 +94,36 @@ func (u unscoped) finish(r *run) error {
 		done <- err
 	}()
 	return <-done
+}
+
+// bury takes away the dead that this process has adopted, while the run goes on: nobody else would, and they hold their
+// numbers, of which the machine has only so many. The command's first process is another's to bury, and so is a child
+// that is none of the run's.
+func (h *held) bury() {
+	leader := h.adoption.leader()
+	for {
+		var dead struct {
+			_   [4]int32
+			pid int32
+			_   [108]byte
+		}
+		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&dead)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		pid := int(dead.pid)
+		if err != nil || pid == 0 || pid == leader || !h.knows(pid, leader) {
+			return
+		}
+		if _, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil); err != nil {
+			return
+		}
+	}
+}
+
+// knows says whether a child that has ended was in a group of the run.
+func (h *held) knows(pid, leader int) bool {
+	group, err := unix.Getpgid(pid)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return err == nil && (group == leader || h.groups[group])
 }
 
 // renew makes ready for the next run.

@@ -40,6 +40,7 @@ type run struct {
 	out      capture
 	err      tail
 	outcome  Outcome
+	begun    time.Time
 	deadline time.Time
 	phase    phase
 	watch    watch
@@ -62,7 +63,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	for i := range r.poll {
 		r.poll[i].Fd = -1
 	}
-	begin := j.clock()
+	r.begun = j.clock()
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -70,8 +71,8 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	defer r.endCalls()
 	defer r.adopted.forget(r.pid)
 	defer r.closeWatch()
-	r.deadline = begin.Add(j.limits.Wall)
-	r.watch.begin(begin)
+	r.deadline = r.begun.Add(j.limits.Wall)
+	r.watch.begin(r.begun)
 	for !r.finished() {
 		if err := r.step(); err != nil {
 			return nil, errors.Join(err, l.procs.kill(unix.SIGKILL))
@@ -83,7 +84,7 @@ func (l *launcher) run(j *job) (*Outcome, error) {
 	r.outcome.said()
 	r.endCalls()
 	r.outcome.Denied = l.broker.takeDenied()
-	r.outcome.Duration = j.clock().Sub(begin)
+	r.outcome.Duration = j.clock().Sub(r.begun)
 	return &r.outcome, nil
 }
 

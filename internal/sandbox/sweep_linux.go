@@ -29,7 +29,7 @@ func (t scoped) kill(sig unix.Signal) error { return t.domain.kill(sig) }
 
 func (t scoped) list(r *run) []int {
 	pids := []int{r.pid}
-	for _, pid := range r.pids.since(r.pid) {
+	for _, pid := range r.candidates() {
 		if fd := t.domain.running(pid); fd >= 0 {
 			_ = unix.Close(fd)
 			pids = append(pids, pid)
@@ -74,10 +74,18 @@ func (r *run) sweep() error {
 	}
 }
 
+// candidates are the numbers that a process of the run may have. Numbers are given out in turn, so that those after
+// the first process's will do for a run that is young: no machine gives out the least that there are, 32768, so fast.
+// Later they may have begun anew and passed the first one, which hides whoever has a higher one.
+func (r *run) candidates() []int {
+	const young = 50 * time.Millisecond
+	return r.pids.since(r.pid, r.job.clock().Sub(r.begun) > young)
+}
+
 // members opens a handle to every running process of the domain.
 func (r *run) members() []unix.PollFd {
 	var found []unix.PollFd
-	for _, pid := range r.pids.since(r.pid) {
+	for _, pid := range r.candidates() {
 		if fd := r.domain.running(pid); fd >= 0 {
 			found = append(found, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
@@ -121,11 +129,11 @@ func (c *pidCounter) open() {
 // widest is the span of numbers that is looked at one by one.
 const widest = 1 << 14
 
-// since lists the candidates: the numbers after pid, or all processes of the machine when the numbers began
-// anew since then.
-func (c *pidCounter) since(pid int) []int {
+// since lists the numbers after pid, or all processes of the machine when the numbers began anew since then, or may
+// have.
+func (c *pidCounter) since(pid int, anew bool) []int {
 	last := c.last()
-	if last < pid || last-pid > widest {
+	if anew || last < pid || last-pid > widest {
 		all := make(chan []int)
 		go func() { all <- procs.All() }() // another thread, for this one cannot read /proc
 		return <-all
