@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,6 +89,31 @@ func (g *Gate) program(st *store.State, l *Loaded, name string, asBin bool) (san
 		return sandbox.Program{}, err
 	}
 	return sandbox.Program{Name: path.Base(name), Path: b.Path}, nil
+}
+
+// named refuses two programs of one name: PATH could lead to one of them only. Declared are their names in the pack.
+func (g *Gate) named(v *Verb, declared []string, spec *sandbox.Spec) *protocol.Error {
+	all := append([]sandbox.Program{spec.Program}, spec.Uses...)
+	for i, p := range all {
+		at := slices.IndexFunc(all[:i], func(other sandbox.Program) bool { return other.Name == p.Name && other.Path != p.Path })
+		if at < 0 {
+			continue
+		}
+		// A path that the operator names is what the bare name means from then on.
+		hint := g.Again(v.ID)
+		for _, pair := range [][2]int{{i, at}, {at, i}} {
+			path, bare := declared[pair[0]], declared[pair[1]]
+			if filepath.IsAbs(path) && !strings.Contains(bare, "/") {
+				flag := ""
+				if pair[1] == 0 && (Interpreter(bare) || Interpreter(path)) {
+					flag = "--dangerous "
+				}
+				hint = "hcpx allow " + flag + protocol.Word(path)
+			}
+		}
+		return notAllowed(p.Name, p.Path, fmt.Sprintf("the pack has %s under that name too, and PATH leads to one of them only", all[at].Path), hint)
+	}
+	return nil
 }
 
 func ownProgram(l *Loaded, name, rel string) (sandbox.Program, *protocol.Error) {

@@ -94,7 +94,7 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 	w.Spec.Read = append(w.Spec.Read, dir)
 	w.Spec.Exec = append(w.Spec.Exec, dir)
 	for _, name := range need.Uses {
-		if strings.HasSuffix(name, "/") {
+		if isDir(name) {
 			dir, err := Allowed(st, name, false)
 			if err != nil {
 				return err
@@ -108,8 +108,14 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 		}
 		w.Spec.Uses = append(w.Spec.Uses, p)
 	}
-	return nil
+	if err := g.named(v, append([]string{need.Bin}, slices.DeleteFunc(slices.Clone(need.Uses), isDir)...), w.Spec); err != nil || w.Spec.Native {
+		return err
+	}
+	return started(w.Spec)
 }
+
+// isDir says that an entry of uses is a directory of programs.
+func isDir(name string) bool { return strings.HasSuffix(name, "/") }
 
 // land opens the land of the command: readable, and writable for a write alone (§10.2).
 func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *protocol.Error {
