@@ -22,7 +22,7 @@ func (p *Pipeline) Plan(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.at(8, r.look); err != nil {
 		return r.denied(err)
 	}
-	if err := r.at(8, r.pending); err != nil {
+	if err := r.at(8, r.guardable); err != nil {
 		return r.denied(err)
 	}
 	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(r.plan())}

@@ -97,7 +97,7 @@ func (n *namer) link(dir string) {
 	f.add(gitPlace{Rel: rel, Alias: alias}, 0)
 	n.git, n.err = append(n.git, f.places...), errors.Join(n.err, f.err)
 	if len(n.git) > maxNodes/8 {
-		n.err = &TooMuchError{rel}
+		n.err = &TooMuchError{filepath.Join(n.trees[0].path, rel)}
 	}
 }
 
