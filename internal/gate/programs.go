@@ -118,14 +118,14 @@ func (g *Gate) named(v *Verb, declared []string, spec *sandbox.Spec) *protocol.E
 
 func ownProgram(l *Loaded, name, rel string) (sandbox.Program, *protocol.Error) {
 	if !fs.ValidPath(rel) {
-		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+l.Dir)
+		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+protocol.Word(l.Dir))
 	}
 	full := filepath.Join(places.Resolve(l.Dir), filepath.FromSlash(rel))
 	if l.Executables[rel] {
 		return sandbox.Program{Name: path.Base(rel), Path: full}, nil // as step 2 has just proved
 	}
 	if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+l.Dir)
+		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+protocol.Word(l.Dir))
 	}
 	return sandbox.Program{Name: path.Base(rel), Path: full}, nil
 }

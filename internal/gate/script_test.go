@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hcpx/internal/protocol"
+	"hcpx/internal/sandbox"
 	"hcpx/internal/store"
 )
 
@@ -95,5 +96,21 @@ func Test_10_2_TwoProgramsOfOneName(t *testing.T) {
 		f.allow(here, here, false)
 		f.allow(there, there, false)
 		f.refused("see", protocol.BinNotAllowed, "hcpx install")
+	}
+}
+
+// closed is a sandbox to which a place can't be given.
+type closed struct{ willing }
+
+func (closed) Check(*sandbox.Spec) *protocol.Error {
+	return protocol.Fail(protocol.JailEscape, "It is a link.").With("path", "/a b").WithHint("look at the plan")
+}
+
+// §6.3: a place that cannot be in the jail comes with a command that shows it, for plan and exec alike.
+func Test_6_3_AClosedPlaceIsShown(t *testing.T) {
+	f := newFixture(t, "./bin/tool", `[]`, "sandbox")
+	f.g.Sandbox = &closed{}
+	if _, err := f.world("see"); err == nil || err.Hint != "ls -ld '/a b'" {
+		t.Errorf("%+v", err)
 	}
 }

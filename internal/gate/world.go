@@ -49,9 +49,17 @@ func (g *Gate) World(st *store.State, s protocol.Session, v *Verb, call *adapter
 		w.Spec.Env = append(w.Spec.Env, env.Name+"="+env.Value)
 	}
 	if err := g.Sandbox.Check(w.existing()); err != nil {
-		return nil, err
+		return nil, shown(err)
 	}
 	return w, nil
+}
+
+// shown gives a place that can't be opened the command that shows it: plan is refused as exec is.
+func shown(err *protocol.Error) *protocol.Error {
+	if path, ok := err.Details["path"].(string); ok && err.Code == protocol.JailEscape {
+		return err.WithHint("ls -ld " + protocol.Word(path))
+	}
+	return err
 }
 
 // limits are the command's timeout within the runtime's caps (§10.4).

@@ -77,7 +77,7 @@ func (h *health) storeStands() {
 		return
 	}
 	if err := disk.Safe(); err != nil {
-		h.fail("store", h.Store.Home(), "The store is not safe: "+sentenceEnd(err.Error())+".", "chmod 700 "+h.Store.Home())
+		h.fail("store", h.Store.Home(), "The store is not safe: "+sentenceEnd(err.Error())+".", "chmod 700 "+protocol.Word(h.Store.Home()))
 		return
 	}
 	h.ok("store", h.Store.Home(), "It belongs to you, and nobody else can write it.")
@@ -131,7 +131,7 @@ func (h *health) examine(id string) {
 	}
 	for _, i := range h.lintInstalled(id) {
 		if i.Severity == protocol.SeverityError {
-			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+loaded.Dir)
+			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+protocol.Word(loaded.Dir))
 		}
 	}
 	for _, s := range h.Gate.Scripts(h.st, loaded) {
