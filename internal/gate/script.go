@@ -135,7 +135,7 @@ func (own starts) find(name string, first bool) (string, bool) {
 			return p.Path, true
 		}
 	}
-	return real, slices.ContainsFunc(own.dirs, func(dir string) bool { return places.Within(real, dir) })
+	return real, info.Mode().IsRegular() && slices.ContainsFunc(own.dirs, func(dir string) bool { return places.Within(real, dir) })
 }
 
 // InterpretersOf are the programs that run a program which is a script (§10.2); none for any other. Managers
