@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,63 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	golden(t, filepath.Join("..", "..", "docs", "cli.md"), []byte(b.String()))
+}
+
+// §6.2: the page names every value of details.rule that the code has, and no other.
+func Test_6_2_ThePageHasEveryRule(t *testing.T) {
+	page, err := os.ReadFile("../../docs/spec/06-execute.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "| `rule` |")
+	table, _, end := strings.Cut(table, "\n\n")
+	if !found || !end {
+		t.Fatal("no table of rules")
+	}
+	told := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(cells[min(1, len(cells)-1)], -1) {
+			told[m[1]] = true
+		}
+	}
+	code := map[string]bool{}
+	said := regexp.MustCompile(`unavailable\("([a-z-]+)"|"rule", "([a-z-]+)"|Rule += "([a-z-]+)"`)
+	row := regexp.MustCompile(`need\{"([a-z-]+)"|^\t\t\{"([a-z-]+)", ".*", (?:miss\w+|never), `)
+	for _, room := range []string{"sandbox", "gate", "pipeline", "lifecycle", "adapter/wrap"} {
+		files, err := filepath.Glob("../" + room + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal(room, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				found := said.FindAllStringSubmatch(line, -1)
+				if base := filepath.Base(file); base == "kernel.go" || base == "kernelspace.go" {
+					found = append(found, row.FindAllStringSubmatch(line, -1)...)
+				}
+				for _, m := range found {
+					code[strings.Join(m[1:], "")] = true
+				}
+			}
+		}
+	}
+	for rule := range code {
+		if !told[rule] {
+			t.Errorf("the page does not have %s", rule)
+		}
+	}
+	for rule := range told {
+		if !code[rule] {
+			t.Errorf("no code says %s", rule)
+		}
+	}
 }
 
 func docsOf(b *strings.Builder, c commandHelp) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,5 +45,28 @@ next: hcpx exec tool go …
 	showPlan(&page{out: &b}, protocol.Result{OK: true, PackID: "tool", VerbKey: "go", Result: json.RawMessage(plan)})
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// §10.3, §10.2: of a run outside the sandbox a person reads what is not held as that, and no limit that nothing holds;
+// and of a protected workspace no more than is kept.
+func Test_10_3_PlanClaimsNothing(t *testing.T) {
+	const native = `{"argv":["tool"],"cwd":"/w","env":[],"reads":["/"],"writes":["/"],"executes":["/"],"network":{"mode":"full","hosts":[]},
+"limits":{"wall":"1m0s","output":1000,"note":"Outside the sandbox only time and output are limited."},"isolation":"native-local",
+"protected":{"guarded":["git: its hooks","editors"],"may_change":MAY},"backend":"native","degraded":["files","memory"],"confirm":{"needed":false},"grant":[]}`
+	for may, want := range map[string]string{
+		`[]`:           "a closed list of names in the root and git's directories is put back if it changes them: git: its hooks; editors. Nothing else is: a script that you run later, or a repository below the root, is as the command leaves it\n",
+		`["Makefile"]`: "it may change by design: Makefile; all others of a closed list are put back: git: its hooks; editors. Nothing else is: a script that you run later, or a repository below the root, is as the command leaves it\n",
+	} {
+		var b bytes.Buffer
+		showPlan(&page{out: &b}, protocol.Result{OK: true, PackID: "tool", VerbKey: "go", Result: json.RawMessage(strings.Replace(native, "MAY", may, 1))})
+		for _, line := range []string{
+			"isolation  none: it runs outside the sandbox, with all your rights (native-local)\n", "limits     output 1000 bytes\n",
+			"of limits  Outside the sandbox only time and output are limited.\n", "not held   files memory\n", "protected  " + want,
+		} {
+			if !strings.Contains(b.String(), line) {
+				t.Errorf("no %q in\n%s", line, b.String())
+			}
+		}
 	}
 }

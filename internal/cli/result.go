@@ -71,7 +71,8 @@ type planView struct {
 	Withheld  []string   `json:"withheld"`
 	Isolation string     `json:"isolation"`
 	Protected *struct {
-		May []string `json:"may_change"`
+		Guarded []string `json:"guarded"`
+		May     []string `json:"may_change"`
 	} `json:"protected"`
 	Network planNet    `json:"network"`
 	Limits  planLimits `json:"limits"`
@@ -110,6 +111,7 @@ type planLimits struct {
 	Files     uint64 `json:"files"`
 	FileSize  uint64 `json:"file_size"`
 	Output    uint64 `json:"output"`
+	Note      string `json:"note"`
 }
 
 // words are the limits in one line; one that the plan does not name is left out.
@@ -179,7 +181,8 @@ func showPlan(p *page, r protocol.Result) {
 		[2]string{"isolation", isolationWord(v)},
 		[2]string{"time", v.Limits.Wall},
 		[2]string{"limits", v.Limits.words()},
-		[2]string{"weaker here", strings.Join(v.Degraded, " ")},
+		[2]string{"of limits", v.Limits.Note},
+		[2]string{weakness(v), strings.Join(v.Degraded, " ")},
 		[2]string{"confirm", confirmWord(v)},
 		[2]string{"granted", lastOf(v.Grant)},
 	)
@@ -215,12 +218,26 @@ func readOnly(paths []string) []string {
 	return shown
 }
 
+// weakness is what the degraded rules are: outside the sandbox nothing of them holds (§10.3).
+func weakness(v planView) string {
+	if v.Isolation == "sandbox" {
+		return "weaker here"
+	}
+	return "not held"
+}
+
 func isolationWord(v planView) string {
-	if v.Backend == "" || v.Isolation != "sandbox" {
+	switch {
+	case v.Isolation == "native-local":
+		return "none: it runs outside the sandbox, with all your rights (native-local)"
+	case v.Backend == "":
 		return v.Isolation
 	}
 	return v.Isolation + ", by " + v.Backend
 }
+
+// notKept is what no list of names can promise (§10.2).
+const notKept = ". Nothing else is: a script that you run later, or a repository below the root, is as the command leaves it"
 
 // protectedWord says what of the list of §10.2 the command changes by design; "" when it changes no workspace.
 func protectedWord(v planView) string {
@@ -228,9 +245,9 @@ func protectedWord(v planView) string {
 	case v.Protected == nil:
 		return ""
 	case len(v.Protected.May) == 0:
-		return "it may change none of what the host may run later: git's hooks and configuration, Makefile, .envrc and the like"
+		return "a closed list of names in the root and git's directories is put back if it changes them: " + strings.Join(v.Protected.Guarded, "; ") + notKept
 	}
-	return "of what the host may run later, it may change by design: " + strings.Join(v.Protected.May, " ")
+	return "it may change by design: " + strings.Join(v.Protected.May, " ") + "; all others of a closed list are put back: " + strings.Join(v.Protected.Guarded, "; ") + notKept
 }
 
 func confirmWord(v planView) string {

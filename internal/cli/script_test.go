@@ -59,12 +59,14 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(store, "config.toml"), []byte("[identity]\nagents = \"trust-flags\"\n"), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "answer": answerIs, "tree": treeIs, "removeall": removeAllCmd,
+			"exits": exits, "answer": answerIs, "tree": treeIs, "removeall": removeAllCmd, "machinezone": machineZone,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "sandbox":
 				return sandboxWorks(), nil
+			case "landlock":
+				return sandbox.New(sandbox.Options{}).Facts().Backend == "landlock", nil
 			}
 			return false, errors.New("unknown condition " + cond)
 		},
@@ -136,6 +138,23 @@ func removeAllCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: removeall DIR")
 	}
 	ts.Check(removeTree(ts.MkAbs(args[0])))
+}
+
+// machinezone demands that stdout is this machine's time zone, as TZ names one: /etc/localtime by its name among the zones,
+// the file itself where it has none, UTC where there is no file.
+func machineZone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: machinezone")
+	}
+	want := ":/etc/localtime"
+	if target, err := os.Readlink("/etc/localtime"); err == nil && strings.Contains(target, "/zoneinfo/") {
+		want = target[strings.Index(target, "/zoneinfo/")+len("/zoneinfo/"):]
+	} else if _, err := os.Stat("/etc/localtime"); err != nil {
+		want = "UTC"
+	}
+	if got := strings.TrimSpace(ts.ReadFile("stdout")); got != want {
+		ts.Fatalf("TZ is %q, want %q", got, want)
+	}
 }
 
 // sandboxWorks says whether the kernel can confine here; without it no wrapped program runs.

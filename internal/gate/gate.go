@@ -115,6 +115,15 @@ func mendHint(id string, meta *store.Meta) string {
 	return "hcpx install " + protocol.Word(meta.Source)
 }
 
+// Again is the command that installs a pack anew from where it came from, for what only a change of the pack mends.
+func (g *Gate) Again(id string) string {
+	meta, err := g.Store.Meta(id)
+	if err != nil {
+		return "hcpx list"
+	}
+	return mendHint(id, meta)
+}
+
 // Ripe says that the pack's stamps did not prove it by themselves, and would if they were taken again:
 // whoever may write renews them, so that later checks need no hash (§2.4).
 func (l *Loaded) Ripe() bool { return l.ripe.Load() }

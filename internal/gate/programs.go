@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,16 +91,41 @@ func (g *Gate) program(st *store.State, l *Loaded, name string, asBin bool) (san
 	return sandbox.Program{Name: path.Base(name), Path: b.Path}, nil
 }
 
+// named refuses two programs of one name: PATH could lead to one of them only. Declared are their names in the pack.
+func (g *Gate) named(v *Verb, declared []string, spec *sandbox.Spec) *protocol.Error {
+	all := append([]sandbox.Program{spec.Program}, spec.Uses...)
+	for i, p := range all {
+		at := slices.IndexFunc(all[:i], func(other sandbox.Program) bool { return other.Name == p.Name && other.Path != p.Path })
+		if at < 0 {
+			continue
+		}
+		// A path that the operator names is what the bare name means from then on.
+		hint := g.Again(v.ID)
+		for _, pair := range [][2]int{{i, at}, {at, i}} {
+			path, bare := declared[pair[0]], declared[pair[1]]
+			if filepath.IsAbs(path) && !strings.Contains(bare, "/") {
+				flag := ""
+				if pair[1] == 0 && (Interpreter(bare) || Interpreter(path)) {
+					flag = "--dangerous "
+				}
+				hint = "hcpx allow " + flag + protocol.Word(path)
+			}
+		}
+		return notAllowed(p.Name, p.Path, fmt.Sprintf("the pack has %s under that name too, and PATH leads to one of them only", all[at].Path), hint)
+	}
+	return nil
+}
+
 func ownProgram(l *Loaded, name, rel string) (sandbox.Program, *protocol.Error) {
 	if !fs.ValidPath(rel) {
-		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+l.Dir)
+		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+protocol.Word(l.Dir))
 	}
 	full := filepath.Join(places.Resolve(l.Dir), filepath.FromSlash(rel))
 	if l.Executables[rel] {
 		return sandbox.Program{Name: path.Base(rel), Path: full}, nil // as step 2 has just proved
 	}
 	if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+l.Dir)
+		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+protocol.Word(l.Dir))
 	}
 	return sandbox.Program{Name: path.Base(rel), Path: full}, nil
 }

@@ -49,9 +49,17 @@ func (g *Gate) World(st *store.State, s protocol.Session, v *Verb, call *adapter
 		w.Spec.Env = append(w.Spec.Env, env.Name+"="+env.Value)
 	}
 	if err := g.Sandbox.Check(w.existing()); err != nil {
-		return nil, err
+		return nil, shown(err)
 	}
 	return w, nil
+}
+
+// shown gives a place that can't be opened the command that shows it: plan is refused as exec is.
+func shown(err *protocol.Error) *protocol.Error {
+	if path, ok := err.Details["path"].(string); ok && err.Code == protocol.JailEscape {
+		return err.WithHint("ls -ld " + protocol.Word(path))
+	}
+	return err
 }
 
 // limits are the command's timeout within the runtime's caps (§10.4).
@@ -94,7 +102,7 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 	w.Spec.Read = append(w.Spec.Read, dir)
 	w.Spec.Exec = append(w.Spec.Exec, dir)
 	for _, name := range need.Uses {
-		if strings.HasSuffix(name, "/") {
+		if isDir(name) {
 			dir, err := Allowed(st, name, false)
 			if err != nil {
 				return err
@@ -108,8 +116,14 @@ func (g *Gate) programs(st *store.State, w *World, v *Verb, need *adapter.Need) 
 		}
 		w.Spec.Uses = append(w.Spec.Uses, p)
 	}
-	return nil
+	if err := g.named(v, append([]string{need.Bin}, slices.DeleteFunc(slices.Clone(need.Uses), isDir)...), w.Spec); err != nil || w.Spec.Native {
+		return err
+	}
+	return started(w.Spec)
 }
+
+// isDir says that an entry of uses is a directory of programs.
+func isDir(name string) bool { return strings.HasSuffix(name, "/") }
 
 // land opens the land of the command: readable, and writable for a write alone (§10.2).
 func (g *Gate) land(w *World, s protocol.Session, v *Verb, need *adapter.Need) *protocol.Error {

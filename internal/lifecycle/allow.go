@@ -117,9 +117,12 @@ func (l *Lifecycle) noteBins(view *AllowView) *protocol.Error {
 	if err != nil {
 		return err
 	}
-	bins := append(slices.Clone(view.Bins), st.Bins...)
+	then := &store.State{Bins: slices.Clone(st.Bins)}
 	for _, bin := range view.Bins {
-		if why, fix := l.scripted(bins, bin); why != "" {
+		putBin(then, bin)
+	}
+	for _, bin := range view.Bins {
+		if why, fix := l.scripted(then, bin); why != "" {
 			view.Notes = append(view.Notes, why+": "+fix)
 		}
 		for _, old := range st.Bins {

@@ -45,7 +45,7 @@ func (l *Lifecycle) consentProgram(p program) ConsentProgram {
 		shown.Path, shown.Note = bin.Path, "runs whatever it is told; only hcpx allow --dangerous lets it in"
 	default:
 		shown.Path = bin.Path
-		if by := interpretersOf(bin.Path); len(by) > 0 && !strings.HasSuffix(p.name, "/") {
+		if by := gate.InterpretersOf(bin.Path); len(by) > 0 && !strings.HasSuffix(p.name, "/") {
 			shown.Note = "a script that " + strings.Join(by, " and ") + " runs"
 		}
 	}

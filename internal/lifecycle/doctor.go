@@ -11,6 +11,7 @@ import (
 	"hcpx/internal/egress"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
+	"hcpx/internal/places"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -76,7 +77,7 @@ func (h *health) storeStands() {
 		return
 	}
 	if err := disk.Safe(); err != nil {
-		h.fail("store", h.Store.Home(), "The store is not safe: "+sentenceEnd(err.Error())+".", "chmod 700 "+h.Store.Home())
+		h.fail("store", h.Store.Home(), "The store is not safe: "+sentenceEnd(err.Error())+".", "chmod 700 "+protocol.Word(h.Store.Home()))
 		return
 	}
 	h.ok("store", h.Store.Home(), "It belongs to you, and nobody else can write it.")
@@ -97,7 +98,7 @@ func (h *health) programs() {
 			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Word(h.spelled(b)))
 			continue
 		}
-		if why, fix := h.scripted(h.st.Bins, b); why != "" {
+		if why, fix := h.scripted(h.st, b); why != "" {
 			h.warn("program", b.Name, why+".", fix)
 		}
 	}
@@ -130,7 +131,12 @@ func (h *health) examine(id string) {
 	}
 	for _, i := range h.lintInstalled(id) {
 		if i.Severity == protocol.SeverityError {
-			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+loaded.Dir)
+			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+protocol.Word(loaded.Dir))
+		}
+	}
+	for _, s := range h.Gate.Scripts(h.st, loaded) {
+		if places.Within(s.Program.Path, places.Resolve(loaded.Dir)) { // of others the allow-list's findings tell
+			h.warn("program", id, fmt.Sprintf("Of its own %s: %s.", s.Program.Name, s.Why()), s.Fix(h.Gate.Again(id)))
 		}
 	}
 	if active(h.st, id) {

@@ -353,7 +353,11 @@ func (in *installing) allow(src *source, out *InstalledPack) *protocol.Error {
 			return err
 		}
 	}
-	in.scripts(st, m, out)
+	loaded, err := in.Gate.Installed(m.ID)
+	if err != nil {
+		return err
+	}
+	in.scripts(st, loaded, out)
 	out.Needs = needsOf(st, m)
 	for i, n := range out.Needs {
 		out.Needs[i].Reason = refused[n.Name]

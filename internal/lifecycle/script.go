@@ -2,33 +2,57 @@ package lifecycle
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"hcpx/internal/adapter"
 	"hcpx/internal/gate"
-	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
 
-// interpretersOf are the programs that run a program which is a script (§10.2); none for any other. Managers
-// of versions put such scripts, named like the program that they look for, in front of it in PATH.
-func interpretersOf(file string) []string {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil // whoever starts it is told
+// scripted says that an allowed program is a script which can't run, and the command that mends it; "" when it can.
+// The packs that name it are asked, as exec asks them (§10.2); where no pack names it, the allow-list.
+func (l *Lifecycle) scripted(st *store.State, b protocol.AllowedBin) (why, fix string) {
+	if strings.HasSuffix(b.Name, "/") || len(gate.InterpretersOf(b.Path)) == 0 {
+		return "", ""
 	}
-	defer f.Close()
-	return adapter.Interpreters(adapter.FirstLine(f))
+	ids, err := l.Store.Packs()
+	if err != nil {
+		return fmt.Sprintf("%s is a script (%s), and which packs use it cannot be read", b.Name, b.Path), "hcpx repair"
+	}
+	named := false
+	var packs []string
+	for _, id := range ids {
+		loaded, refusal := l.Gate.Installed(id)
+		if refusal != nil {
+			continue // said elsewhere; it runs nothing
+		}
+		if !slices.ContainsFunc(programsOf(loaded.Manifest), func(p program) bool { return p.name == b.Name }) {
+			continue
+		}
+		named = true
+		for _, s := range l.Gate.Scripts(st, loaded) {
+			if s.Program.Path != b.Path {
+				continue
+			}
+			packs = append(packs, id)
+			ban := "is not allowed to " + strings.Join(packs, ", ")
+			if s.Instead == "" {
+				ban += ", whose uses must name it"
+			}
+			why, fix = notRun(b, ban, s.Missing), l.unscripted(b, s.Fix(l.Gate.Again(id)))
+		}
+	}
+	if missing := l.missing(st.Bins, b.Path); !named && len(missing) > 0 {
+		return notRun(b, "is not allowed", missing), l.unscripted(b, "hcpx allow "+words(missing))
+	}
+	return why, fix
 }
 
-// missing are the interpreters of an allowed program that the allow-list does not have: without them the
-// kernel starts no script.
+// missing are the interpreters of an allowed program that the allow-list does not have: without them no pack starts it.
 func (l *Lifecycle) missing(bins []protocol.AllowedBin, file string) []string {
-	return slices.DeleteFunc(interpretersOf(file), func(name string) bool {
+	return slices.DeleteFunc(gate.InterpretersOf(file), func(name string) bool {
 		return slices.ContainsFunc(bins, func(b protocol.AllowedBin) bool { return l.same(b, name) && gate.Stands(&b) == nil })
 	})
 }
@@ -46,51 +70,37 @@ func (l *Lifecycle) same(b protocol.AllowedBin, name string) bool {
 	return err == nil && real == b.Path
 }
 
-// scripted says that a program is a script which can't run, and the command that mends it; "" when it can.
-func (l *Lifecycle) scripted(bins []protocol.AllowedBin, b protocol.AllowedBin) (why, fix string) {
-	missing := l.missing(bins, b.Path)
-	if strings.HasSuffix(b.Name, "/") || len(missing) == 0 {
-		return "", ""
-	}
-	return notRun(b, "is not allowed", missing), l.unscripted(b, missing)
-}
-
 func notRun(b protocol.AllowedBin, why string, missing []string) string {
 	return fmt.Sprintf("%s is a script (%s), and what runs it %s (%s)", b.Name, b.Path, why, strings.Join(missing, ", "))
 }
 
-// unscripted is the command that allows the program itself: the first of its name in PATH that is no script.
-// Where there is none, it allows what the script needs, which the pack must name in its uses too.
-func (l *Lifecycle) unscripted(b protocol.AllowedBin, missing []string) string {
-	allow := "hcpx allow " + dangerousFlag(b)
+// unscripted is the command that allows the program itself: the first of its name in PATH that is no script; the other
+// one where there is none.
+func (l *Lifecycle) unscripted(b protocol.AllowedBin, other string) string {
 	for _, dir := range filepath.SplitList(l.Path) {
 		file := filepath.Join(dir, filepath.Base(b.Name))
-		if filepath.IsAbs(dir) && runnable(file) == nil && len(interpretersOf(file)) == 0 {
-			return allow + protocol.Word(file)
+		if filepath.IsAbs(dir) && runnable(file) == nil && len(gate.InterpretersOf(file)) == 0 {
+			return "hcpx allow " + dangerousFlag(b) + protocol.Word(file)
 		}
 	}
-	for i, name := range missing {
-		missing[i] = protocol.Word(name)
-	}
-	return "hcpx allow " + strings.Join(missing, " ")
+	return other
 }
 
-// scripts notes the allowed programs of a pack that are scripts which this pack can't run: their interpreter
-// must be allowed, and among the pack's uses.
-func (l *Lifecycle) scripts(st *store.State, m *manifest.Manifest, out *InstalledPack) {
-	for _, p := range programsOf(m) {
-		b, err := gate.Allowed(st, p.name, !p.uses)
-		if err != nil || strings.HasSuffix(b.Name, "/") {
-			continue
+func words(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = protocol.Word(name)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// scripts notes the programs of a pack that are scripts which it can't run.
+func (l *Lifecycle) scripts(st *store.State, loaded *gate.Loaded, out *InstalledPack) {
+	for _, s := range l.Gate.Scripts(st, loaded) {
+		b := protocol.AllowedBin{Name: s.Program.Name, Path: s.Program.Path}
+		if i := slices.IndexFunc(st.Bins, func(a protocol.AllowedBin) bool { return a.Path == b.Path && a.Dangerous }); i >= 0 {
+			b.Dangerous = true
 		}
-		missing := slices.DeleteFunc(interpretersOf(b.Path), func(name string) bool {
-			return slices.ContainsFunc(programsOf(m), func(own program) bool {
-				entry, err := gate.Allowed(st, own.name, false)
-				return err == nil && l.same(*entry, name)
-			})
-		})
-		if len(missing) > 0 {
-			out.say(notRun(*b, "is not allowed to this pack", missing) + ": " + l.unscripted(*b, missing) + ".")
-		}
+		out.say(notRun(b, "is not allowed to this pack", s.Missing) + ": " + l.unscripted(b, s.Fix("name it in uses, then "+l.Gate.Again(loaded.ID))) + ".")
 	}
 }

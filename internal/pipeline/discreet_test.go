@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,10 +115,16 @@ func Test_10_3_NativePlanIsHonest(t *testing.T) {
 		Reads, Writes, Executes []string
 		Network                 struct{ Mode string }
 		Isolation               string
+		Limits                  map[string]any
 	}
 	res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"free","verb_key":"show","args":{"name":"a"}}`))
-	if err := json.Unmarshal(res.Result, &plan); err != nil || fmt.Sprint(plan) != "{[/] [/] [/] {full} native-local}" {
+	if err := json.Unmarshal(res.Result, &plan); err != nil || fmt.Sprintf("%v %v %v %v %v", plan.Reads, plan.Writes, plan.Executes, plan.Network, plan.Isolation) != "[/] [/] [/] {full} native-local" {
 		t.Errorf("%s %v %v", res.Result, res.Error, err)
+	}
+	note := plan.Limits["note"]
+	delete(plan.Limits, "note")
+	if held := slices.Sorted(maps.Keys(plan.Limits)); fmt.Sprint(held) != "[output wall]" || note != sandbox.LimitsNote(true) {
+		t.Errorf("limits that nothing holds: %s", res.Result)
 	}
 }
 

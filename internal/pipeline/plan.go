@@ -22,7 +22,7 @@ func (p *Pipeline) Plan(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.at(8, r.look); err != nil {
 		return r.denied(err)
 	}
-	if err := r.at(8, r.pending); err != nil {
+	if err := r.at(8, r.guardable); err != nil {
 		return r.denied(err)
 	}
 	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(r.plan())}
@@ -64,10 +64,6 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		declared, isolation = accessOf(jail.Declared), "sandbox"
 		network = object("mode", jsondoc.Str(spec.Network.Mode), "hosts", stringsNode(spec.Network.Hosts))
 	}
-	l := spec.Limits
-	if !spec.Native {
-		l = l.Held()
-	}
 	members := []jsondoc.Member{
 		{Key: "cwd", Value: jsondoc.Str(spec.Dir)},
 		{Key: "env", Value: stringsNode(r.envNames(spec))},
@@ -75,9 +71,7 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		{Key: "writes", Value: stringsNode(declared.writes)},
 		{Key: "executes", Value: stringsNode(declared.executes)},
 		{Key: "network", Value: network},
-		{Key: "limits", Value: object("wall", jsondoc.Str(l.Wall.String()), "cpu", jsondoc.Str(l.CPU.String()),
-			"files", number(l.Files), "file_size", number(l.FileSize), "output", number(uint64(max(l.Output, 0))),
-			"memory", number(l.Memory), "processes", number(uint64(max(l.Processes, 0))), "note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))},
+		{Key: "limits", Value: limitsPlan(spec)},
 		{Key: "isolation", Value: jsondoc.Str(isolation)},
 	}
 	if r.guards() {
@@ -90,6 +84,17 @@ func (r *run) worldPlan(spec *sandbox.Spec) []jsondoc.Member {
 		members = append(members, jsondoc.Member{Key: "private", Value: accessOf(jail.Own).node()}, jsondoc.Member{Key: "base", Value: accessOf(jail.Base).node()})
 	}
 	return append(members, jsondoc.Member{Key: "backend", Value: jsondoc.Str(jail.Backend)}, jsondoc.Member{Key: "degraded", Value: stringsNode(jail.Degraded)})
+}
+
+// limitsPlan are the limits that hold; what a run outside the sandbox does not have is not there (§10.3).
+func limitsPlan(spec *sandbox.Spec) *jsondoc.Node {
+	l := spec.Limits.Held()
+	n := object("wall", jsondoc.Str(l.Wall.String()), "output", number(uint64(max(l.Output, 0))))
+	if !spec.Native {
+		n = object("wall", jsondoc.Str(l.Wall.String()), "cpu", jsondoc.Str(l.CPU.String()), "files", number(l.Files), "file_size", number(l.FileSize),
+			"output", number(uint64(max(l.Output, 0))), "memory", number(l.Memory), "processes", number(uint64(max(l.Processes, 0))))
+	}
+	return n.With("note", jsondoc.Str(sandbox.LimitsNote(spec.Native)))
 }
 
 // access is a list of grants as plan shows it: what may be written or executed may be read too, and stands once.

@@ -37,24 +37,25 @@ func (r *run) guard() *protocol.Error {
 		r.guarded = g
 		return nil
 	}
-	return unbegun(err)
+	return r.unbegun(err)
 }
 
-// pending is guard's refusal for what an earlier run left, without waiting or changing anything.
-func (r *run) pending() *protocol.Error {
+// guardable is guard's refusal for the workspace as it is, without waiting or changing anything.
+func (r *run) guardable() *protocol.Error {
 	if !r.guards() {
 		return nil
 	}
-	if err := protect.Pending(r.watch()); err != nil {
-		return unbegun(err)
+	if err := protect.Look(r.watch()); err != nil {
+		return r.unbegun(err)
 	}
 	return nil
 }
 
 // unbegun is the refusal of step 8 for what protect says.
-func unbegun(err error) *protocol.Error {
+func (r *run) unbegun(err error) *protocol.Error {
 	var left *protect.LeftError
 	var busy *protect.BusyError
+	var full *protect.TooMuchError
 	switch {
 	case errors.As(err, &left):
 		return protocol.Fail(protocol.ProtectedPathChanged, fmt.Sprintf("An earlier run in this workspace, %s of %s, was cut off, and protected names are not as they were before it.", left.Left.Run, left.Left.Command)).
@@ -65,9 +66,14 @@ func unbegun(err error) *protocol.Error {
 		return e
 	case errors.As(err, &busy):
 		return unguarded("Another write command is running in " + busy.Root + ", and write commands of one workspace take turns; it did not end within the time limit of this one.").
-			WithHint("try again when it has ended")
+			WithHint("hcpx audit tail")
+	case errors.As(err, &full):
+		if !filepath.IsAbs(full.Path) {
+			full.Path = filepath.Join(r.s.Workspace, full.Path)
+		}
+		return unguarded("What the host would run later cannot be guarded: " + full.Error() + ", and more is not remembered.").WithHint("du -a " + protocol.Word(full.Path))
 	}
-	return unguarded("What the host would run later cannot be guarded: " + protocol.Clause(err.Error()) + ".")
+	return unguarded("What the host would run later cannot be guarded: " + protocol.Clause(err.Error()) + ".").WithHint("ls -la " + protocol.Word(r.s.Workspace))
 }
 
 func unguarded(why string) *protocol.Error {

@@ -5,8 +5,10 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +183,7 @@ func Test_10_2_WaitsForItsTurn(t *testing.T) {
 	r.p.Gate.Limits.Wall = 20 * time.Millisecond
 	res := r.exec(`{"pack_id":"edit","verb_key":"save"}`)
 	r.refused(res, protocol.SandboxUnavailable, 8)
-	if !strings.Contains(res.Error.Message, "Another write command is running in "+root) {
+	if !strings.Contains(res.Error.Message, "Another write command is running in "+root) || res.Error.Hint != "hcpx audit tail" {
 		t.Error(res.Error)
 	}
 	if _, err := other.End(); err != nil {
@@ -194,5 +196,42 @@ func Test_10_2_WaitsForItsTurn(t *testing.T) {
 	r.refused(res, protocol.ProtectedPathChanged, 10)
 	if _, err := os.Lstat(root + "/.envrc"); err == nil || res.Error.Details["fault"] != nil {
 		t.Error(err, res.Error)
+	}
+}
+
+// §10.2, §15.1: what can't be remembered refuses exec and plan alike, by the same words and with a command that shows it; a
+// look makes nothing.
+func Test_10_2_PlanFindsWhatCannotBeGuarded(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(root string) error
+		hint string // after the workspace
+	}{
+		"too many files": {func(root string) error {
+			err := os.Mkdir(root+"/.husky", 0o755)
+			for i := range 4100 {
+				err = errors.Join(err, os.WriteFile(root+"/.husky/"+strconv.Itoa(i), nil, 0o644))
+			}
+			return err
+		}, "/.husky"},
+		"too large": {func(root string) error {
+			return errors.Join(os.WriteFile(root+"/Makefile", nil, 0o644), os.Truncate(root+"/Makefile", 65<<20))
+		}, "/Makefile"},
+	} {
+		r, root := workspace(t, func(string) { t.Error("it ran") })
+		if err := c.do(root); err != nil {
+			t.Fatal(err)
+		}
+		const call = `{"pack_id":"edit","verb_key":"save","args":{}}`
+		planned := r.p.Plan(context.Background(), r.s, []byte(call))
+		r.refused(planned, protocol.SandboxUnavailable, 8)
+		if _, err := os.Lstat(r.store.Home() + "/quarantine"); err == nil {
+			t.Error(name, "plan made a journal")
+		}
+		r.log.entries = nil
+		done := r.exec(call)
+		r.refused(done, protocol.SandboxUnavailable, 8)
+		if e := planned.Error; e.Message != done.Error.Message || e.Hint != done.Error.Hint || e.Hint != "du -a "+root+c.hint || e.Details["rule"] != "protected-names" {
+			t.Errorf("%s: plan %+v, exec %+v", name, e, done.Error)
+		}
 	}
 }

@@ -155,7 +155,7 @@ func (r *rig) install(id, manifest, policy string) {
 	r.t.Helper()
 	src := fstest.MapFS{
 		"surface.json": {Data: []byte(manifest)}, "policy.json": {Data: []byte(policy)},
-		"HARNESS.md": {Data: []byte("# " + id + "\n\nA tool.\n")}, "bin/tool": {Data: []byte("#!/bin/sh\n"), Mode: fs.FileMode(0o755)},
+		"HARNESS.md": {Data: []byte("# " + id + "\n\nA tool.\n")}, "bin/tool": {Data: []byte("a program\n"), Mode: fs.FileMode(0o755)},
 	}
 	if err := r.store.Install(id, src, store.Meta{PackID: id, Version: "1.0.0", InstalledAt: testNow}); err != nil {
 		r.t.Fatal(err)

@@ -133,7 +133,7 @@ var attacks = map[string]struct {
 	}, ".git .git/config"},
 	"RT15 a dark directory of hooks": {func(g *ground) error {
 		return errors.Join(os.Mkdir(g.root+"/.git/hooks/x", 0), os.WriteFile(g.root+"/.envrc", []byte("evil"), 0o644))
-	}, ".envrc"},
+	}, ".envrc .git/hooks/x"},
 	"RT14 rename over a hook": {func(g *ground) error {
 		return errors.Join(os.WriteFile(g.root+"/new", []byte("evil"), 0o755), os.Rename(g.root+"/new", g.root+"/.git/hooks/pre-commit"))
 	}, ".git/hooks/pre-commit"},
@@ -208,7 +208,7 @@ func watched(t *testing.T, root string) string {
 				l = ""
 			}
 		}
-		if dirs && slices.Contains([]string{"", ".vscode", ".claude/skills", ".claude/skills/a", ".claude/skills/a/b", ".git/hooks/x"}, name) || strings.HasSuffix(name, ".sample") {
+		if dirs && slices.Contains([]string{"", ".vscode", ".claude/skills", ".claude/skills/a", ".claude/skills/a/b"}, name) || strings.HasSuffix(name, ".sample") {
 			l = "" // a directory that came changes nothing by itself, and git never runs a sample
 		}
 		b.WriteString(l)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,33 @@ func Pending(w Watch) error {
 	return nil
 }
 
+// first looks at all names before a run, and copies what lies there.
+func first(ts trees, user string, content io.Writer) (*looker, error) {
+	l := &looker{trees: ts, content: content, view: view{}}
+	git, err := gitPlaces(ts)
+	if err != nil {
+		return nil, err
+	}
+	if l.git, l.also, err = named(ts, user, git); err != nil {
+		return nil, err
+	}
+	return l, l.all()
+}
+
+// Look is the error with which Begin would refuse the workspace as it is now: a leftover, or more at a name than is
+// remembered. It waits for nobody and changes nothing.
+func Look(w Watch) error {
+	if err := Pending(w); err != nil {
+		return err
+	}
+	ts, err := openTrees(append([]string{w.Root}, w.GitDirs...))
+	if err != nil {
+		return err
+	}
+	_, err = first(ts, w.User, io.Discard)
+	return errors.Join(err, ts.close())
+}
+
 // pendingAt is the LeftError of a workspace that can't be opened: the run that was cut off may have closed it.
 func pendingAt(home, root string) error {
 	left, err := Left(home)
@@ -151,18 +179,11 @@ func (g *Guard) remember() error {
 	}
 	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, User: g.w.User, Began: info.ModTime().UnixNano(),
 		Trees: g.trees.names(), Held: g.locks.names()}
-	git, err := gitPlaces(g.trees)
+	l, err := first(g.trees, g.w.User, content)
 	if err != nil {
 		return err
 	}
-	if g.before.Git, g.before.Also, err = named(g.trees, g.w.User, git); err != nil {
-		return err
-	}
-	l := &looker{trees: g.trees, content: content, view: view{}, git: g.before.Git, also: g.before.Also}
-	if err := l.all(); err != nil {
-		return err
-	}
-	g.before.Nodes = l.view
+	g.before.Git, g.before.Also, g.before.Nodes = l.git, l.also, l.view
 	if err := content.Close(); err != nil {
 		return err
 	}

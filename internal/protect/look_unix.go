@@ -70,7 +70,8 @@ type looker struct {
 	read    int64
 	view    view
 	absent  map[string]bool // what was looked for and not there
-	strict  map[string]bool // directories that must not appear: git would look into them
+	strict  map[string]bool // directories that must not appear: git would look into them, or fail at them
+	began   int64           // in late: what is older may stand
 	buffer  []byte
 }
 
@@ -90,21 +91,32 @@ func (l *looker) all() error {
 		}
 		bare = bare || g.Tree == 0 && g.Rel == "."
 	}
-	names := rootNames()
-	if !bare {
-		names = append(names, "HEAD") // with it a directory becomes a git directory
-	}
-	for _, name := range names {
-		if err := l.leaf(0, name); err != nil {
+	if !bare { // with it a directory becomes a git directory
+		if err := l.leaf(spot{Rel: "HEAD", Nature: fileName}); err != nil {
 			return err
 		}
 	}
-	for _, s := range l.also {
-		if err := l.leaf(s.Tree, s.Rel); err != nil {
+	for _, s := range slices.Concat(rootSpots(), l.also) {
+		if err := l.leaf(s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rootSpots are the names of rootGroups.
+func rootSpots() []spot {
+	var spots []spot
+	for _, g := range rootGroups() {
+		for _, name := range g.Names {
+			s := spot{Rel: name, Nature: fileName}
+			if slices.Contains(g.Dirs, name) {
+				s.Nature = dirName
+			}
+			spots = append(spots, s)
+		}
+	}
+	return spots
 }
 
 // roots looks at the trees themselves, once: who can't enter one can't look, nor put back.
@@ -132,7 +144,7 @@ func (l *looker) roots() error {
 // place looks at a directory of git, and at those below it that git would look into.
 func (l *looker) place(g gitPlace) error {
 	for _, name := range g.names() {
-		if err := l.leaf(g.Tree, path.Join(g.Rel, name)); err != nil {
+		if err := l.leaf(spot{Tree: g.Tree, Rel: path.Join(g.Rel, name), Nature: natureOf(name)}); err != nil {
 			return err
 		}
 	}
@@ -186,6 +198,7 @@ func (l *looker) shelf(tree int, rel string) error {
 // late looks at places that git would look into only since the run: what is older there than the run stays.
 func (l *looker) late(git []gitPlace, spots []spot, began int64) error {
 	known := maps.Clone(l.view)
+	l.began = began
 	for _, s := range spots {
 		n, err := l.node(s.Tree, s.Rel)
 		if err != nil {
@@ -209,17 +222,17 @@ func (l *looker) late(git []gitPlace, spots []spot, began int64) error {
 }
 
 // leaf looks at a listed name and, if it is a directory, at all that lies in it.
-func (l *looker) leaf(tree int, rel string) error {
-	n, err := l.node(tree, rel)
-	if err != nil || n == nil || n.Kind != kindDir {
+func (l *looker) leaf(s spot) error {
+	n, err := l.node(s.Tree, s.Rel)
+	if err != nil || n == nil || n.Kind != kindDir || s.Nature == fileName && l.instead(key(s.Tree, s.Rel), n) {
 		return err
 	}
 	start := len(l.view)
-	err = l.within(tree, rel, start)
+	err = l.within(s, start)
 	var full *TooMuchError
 	if l.before != nil && errors.As(err, &full) {
 		for k := range l.view {
-			if strings.HasPrefix(k, key(tree, rel)+"/") {
+			if strings.HasPrefix(k, key(s.Tree, s.Rel)+"/") {
 				delete(l.view, k)
 			}
 		}
@@ -229,24 +242,32 @@ func (l *looker) leaf(tree int, rel string) error {
 	return err
 }
 
+// instead says that a directory came where only a file belongs. It goes as a whole, whatever lies in it.
+func (l *looker) instead(k string, n *node) bool {
+	if l.before == nil || l.before[k] != nil || n.Ctime < l.began {
+		return false
+	}
+	l.strict[k] = true
+	return true
+}
+
 // within looks at what lies in a directory. git never runs a hook whose name ends in .sample.
-func (l *looker) within(tree int, rel string, start int) error {
-	names, err := l.list(tree, rel)
+func (l *looker) within(s spot, start int) error {
+	names, err := l.list(s.Tree, s.Rel)
 	if err != nil {
 		return err
 	}
-	if len(l.view)-start+len(names) > maxNodes || strings.Count(rel, "/") > maxDepth {
-		return &TooMuchError{l.trees.show(key(tree, rel))}
+	if len(l.view)-start+len(names) > maxNodes || strings.Count(s.Rel, "/") > maxDepth {
+		return &TooMuchError{l.trees.show(key(s.Tree, s.Rel))}
 	}
-	hooks := path.Base(rel) == "hooks"
 	for _, name := range names {
-		if hooks && strings.HasSuffix(name, ".sample") {
+		if s.Nature == hooksDir && strings.HasSuffix(name, ".sample") {
 			continue
 		}
-		child := path.Join(rel, name)
-		n, err := l.node(tree, child)
-		if err == nil && n != nil && n.Kind == kindDir {
-			err = l.within(tree, child, start)
+		child := spot{Tree: s.Tree, Rel: path.Join(s.Rel, name), Nature: dirName}
+		n, err := l.node(child.Tree, child.Rel)
+		if err == nil && n != nil && n.Kind == kindDir && (s.Nature != hooksDir || !l.instead(key(child.Tree, child.Rel), n)) {
+			err = l.within(child, start)
 		}
 		if err != nil {
 			return err

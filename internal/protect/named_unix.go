@@ -13,9 +13,10 @@ import (
 
 // spot is a place beside the list: git's configuration names it, or it is where a submodule's .git stands.
 type spot struct {
-	Tree  int    `json:"tree"`
-	Rel   string `json:"rel"`
-	Alias string `json:"alias,omitempty"` // how a policy names it, "" as it stands
+	Tree   int    `json:"tree"`
+	Rel    string `json:"rel"`
+	Alias  string `json:"alias,omitempty"` // how a policy names it, "" as it stands
+	Nature nature `json:"nature,omitempty"`
 }
 
 // namer finds what the configuration of git directories names in the trees: directories of hooks, included files,
@@ -57,12 +58,12 @@ func (n *namer) place(g gitPlace) {
 	case g.Alias == ".git" || g.Linked:
 	case dir != "":
 		work = n.abs(at, dir)
-		n.add(filepath.Join(work, ".git"), g.Alias)
+		n.add(filepath.Join(work, ".git"), spot{Alias: g.Alias, Nature: gitEntry})
 	case path.Base(g.Rel) == ".git":
 		work = filepath.Dir(at)
 	}
 	if hooks := values["core.hookspath"]; hooks != "" {
-		n.add(n.abs(work, hooks), "")
+		n.add(n.abs(work, hooks), spot{Nature: hooksDir})
 	}
 	sum := 20
 	if values["extensions.objectformat"] == "sha256" {
@@ -80,7 +81,7 @@ func (n *namer) link(dir string) {
 		return
 	}
 	alias, dotGit := ".git/modules/"+rel, filepath.Join(dir, ".git")
-	n.add(dotGit, alias)
+	n.add(dotGit, spot{Alias: alias, Nature: gitEntry})
 	at := led(dotGit)
 	if target := gitFile(dotGit); target != "" {
 		at = resolved(dir, target)
@@ -96,7 +97,7 @@ func (n *namer) link(dir string) {
 	f.add(gitPlace{Rel: rel, Alias: alias}, 0)
 	n.git, n.err = append(n.git, f.places...), errors.Join(n.err, f.err)
 	if len(n.git) > maxNodes/8 {
-		n.err = &TooMuchError{rel}
+		n.err = &TooMuchError{filepath.Join(n.trees[0].path, rel)}
 	}
 }
 
@@ -120,7 +121,7 @@ func (n *namer) config(at string, values map[string]string, depth int) {
 			continue
 		}
 		file := n.abs(filepath.Dir(at), s.value)
-		n.add(file, "")
+		n.add(file, spot{Nature: fileName})
 		n.config(file, values, depth+1)
 	}
 }
@@ -137,11 +138,11 @@ func (n *namer) abs(base, value string) string {
 }
 
 // add guards a path as it is written, and where its links lead, as far as that lies in a tree.
-func (n *namer) add(at, alias string) {
+func (n *namer) add(at string, s spot) {
 	for _, p := range [...]string{at, led(at)} {
 		for i, t := range n.trees {
 			rel, ok := strings.CutPrefix(p, t.path+"/")
-			if s := (spot{i, rel, alias}); ok && !slices.Contains(n.spots, s) {
+			if s.Tree, s.Rel = i, rel; ok && !slices.Contains(n.spots, s) {
 				n.spots = append(n.spots, s)
 			}
 		}

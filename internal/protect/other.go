@@ -30,5 +30,8 @@ func (Leftover) Mend() ([]Change, string, error) { return nil, "", nil }
 // Pending finds nothing.
 func Pending(Watch) error { return nil }
 
+// Look finds nothing.
+func Look(Watch) error { return nil }
+
 // Sweep has nothing to remove.
 func Sweep(string) error { return nil }

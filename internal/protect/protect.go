@@ -54,7 +54,7 @@ type BusyError struct{ Root string }
 func (e *BusyError) Error() string { return "another write command is running in " + e.Root }
 
 // TooMuchError: more lies at a protected name than is remembered.
-type TooMuchError struct{ Path string }
+type TooMuchError struct{ Path string } // in the workspace, or absolute
 
 // Error is a clause.
 func (e *TooMuchError) Error() string {
