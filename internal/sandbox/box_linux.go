@@ -103,7 +103,7 @@ func (b *confinedBox) notStarted(err error) *protocol.Error {
 		return protocol.Fail(protocol.CommandFailed, fmt.Sprintf("%q could not be started: %v.", p.Name, err))
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EPERM):
 		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("%q could not be started: %v. A script needs its interpreter in uses.", p.Name, err)).
-			With("name", p.Name).With("path", p.Path).WithHint("hcpx exec --plan shows which programs the command may execute")
+			With("name", p.Name).With("path", p.Path).WithHint("ls -l " + protocol.Word(p.Path))
 	}
 	return protocol.Fail(protocol.InternalError, fmt.Sprintf("%q could not be run: %v.", p.Name, err))
 }

@@ -74,7 +74,7 @@ func real(declared []Access) ([]Access, *protocol.Error) {
 
 func outOfJail(path, why string) *protocol.Error {
 	return protocol.Fail(protocol.JailEscape, path+" cannot be in the jail: "+why+".").With("path", path).
-		WithHint("hcpx exec --plan shows the command's whole world")
+		WithHint("ls -ld " + protocol.Word(path))
 }
 
 // apart keeps the private directories of other runs out of every tree, and every tree out of them.

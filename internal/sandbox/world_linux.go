@@ -288,7 +288,7 @@ func (p place) holds(path string) bool {
 // escape makes the answer to a path that a command may not have (§6.3 step 8).
 func escape(path, why string) *protocol.Error {
 	return protocol.Fail(protocol.JailEscape, fmt.Sprintf("%s cannot be in the jail: %s.", path, why)).
-		With("path", path).WithHint("hcpx exec --plan shows the command's whole world")
+		With("path", path).WithHint("ls -ld " + protocol.Word(path))
 }
 
 // cause is the kernel's own word for a failure, without the path that the sentence already has.
