@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -26,6 +28,8 @@ import (
 
 // box is a sandbox that records what it was asked and runs nothing.
 type recorder struct {
+	mu       sync.Mutex
+	during   func() // called by each run
 	refuse   *protocol.Error
 	outcome  sandbox.Outcome
 	started  *protocol.Error // why a run could not start
@@ -46,6 +50,8 @@ func (r *recorder) Environ(s *sandbox.Spec, home string) []string {
 }
 
 func (r *recorder) Prepare(s *sandbox.Spec) (sandbox.Box, *protocol.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.refuse != nil {
 		return nil, r.refuse
 	}
@@ -60,26 +66,40 @@ func (r *recorder) Run(context.Context) (*sandbox.Outcome, *protocol.Error) {
 	if r.started != nil {
 		return nil, r.started
 	}
+	if r.during != nil {
+		r.during()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.runs++
 	out := r.outcome
 	return &out, nil
 }
 
-func (r *recorder) Close() error { r.closed++; return nil }
+func (r *recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed++
+	return nil
+}
 
 // mints counts what a hub minted.
 type mints struct {
 	binding.Hub
+	mu    sync.Mutex
 	count int
 }
 
 func (m *mints) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *protocol.Error) {
+	m.mu.Lock()
 	m.count++
+	m.mu.Unlock()
 	return m.Hub.Mint(b, s)
 }
 
 // logbook keeps entries and fails from the n-th entry on.
 type logbook struct {
+	mu      sync.Mutex
 	entries []audit.Entry
 	durable []bool
 	failAt  int // 1-based; 0 = never
@@ -87,6 +107,8 @@ type logbook struct {
 }
 
 func (l *logbook) Append(e audit.Entry, durable bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.panicAt == len(l.entries)+1 {
 		panic("the audit broke")
 	}
@@ -113,6 +135,7 @@ type rig struct {
 	hub   *mints
 	log   *logbook
 	p     *Pipeline
+	now   time.Time
 	s     protocol.Session
 }
 
@@ -138,13 +161,13 @@ func newRig(t testing.TB) *rig {
 
 func newRigOn(t testing.TB, st store.Store) *rig {
 	t.Helper()
-	r := &rig{t: t, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
+	r := &rig{t: t, now: testNow, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
 		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
-	ids := 0
-	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, Places: places.Places{Home: t.TempDir()},
+	var ids atomic.Int64
+	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return r.now }, Places: places.Places{Home: t.TempDir()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
-	r.p = New(Deps{Gate: g, Audit: r.log, Now: func() time.Time { return testNow }, OutputCap: 8 << 20,
-		NewID: func() string { ids++; return fmt.Sprintf("run-%d", ids) }})
+	r.p = New(Deps{Gate: g, Audit: r.log, Now: func() time.Time { return r.now }, OutputCap: 8 << 20,
+		NewID: func() string { return fmt.Sprintf("run-%d", ids.Add(1)) }})
 	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: t.TempDir()}
 	r.install("tool", toolManifest, toolPolicy)
 	r.activate("tool", true)
