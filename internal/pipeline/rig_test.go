@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,17 +162,36 @@ func newRig(t testing.TB) *rig {
 
 func newRigOn(t testing.TB, st store.Store) *rig {
 	t.Helper()
-	r := &rig{t: t, now: testNow, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
-		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
-	var ids atomic.Int64
-	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return r.now }, Places: places.Places{Home: t.TempDir()},
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
-	r.p = New(Deps{Gate: g, Audit: r.log, Now: func() time.Time { return r.now }, OutputCap: 8 << 20,
-		NewID: func() string { return fmt.Sprintf("run-%d", ids.Add(1)) }})
-	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: t.TempDir()}
+	r := rigOver(t, st)
 	r.install("tool", toolManifest, toolPolicy)
 	r.activate("tool", true)
 	return r
+}
+
+// rigOver is a rig over a store as it is. t is nil in a process that is no test.
+func rigOver(t testing.TB, st store.Store) *rig {
+	scratch := os.TempDir
+	if t != nil {
+		t.Helper()
+		scratch = t.TempDir
+	}
+	r := &rig{t: t, now: testNow, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
+		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
+	var ids atomic.Int64
+	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: r.clock, Places: places.Places{Home: scratch()},
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
+	r.p = New(Deps{Gate: g, Audit: r.log, Now: r.clock, OutputCap: 8 << 20,
+		NewID: func() string { return fmt.Sprintf("run-%d", ids.Add(1)) }})
+	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: scratch()}
+	return r
+}
+
+// clock is the rig's moment, and the real one where that is zero.
+func (r *rig) clock() time.Time {
+	if r.now.IsZero() {
+		return time.Now()
+	}
+	return r.now
 }
 
 func (r *rig) install(id, manifest, policy string) {
