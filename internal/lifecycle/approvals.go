@@ -9,6 +9,7 @@ import (
 
 	"hcpx/internal/approval"
 	"hcpx/internal/audit"
+	"hcpx/internal/gate"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
@@ -135,11 +136,37 @@ func (l *Lifecycle) preview(ctx context.Context, s protocol.Session, a *approval
 		return nil
 	}
 	v := &PreviewView{VerbKey: a.Preview}
-	r := l.Run(ctx, a.Where.Of(s.Principal), approval.PreviewEnvelope(a.Pack, a.Preview, a.Args))
+	args, err := l.previewArgs(a)
+	if err != nil {
+		v.Error = err
+		return v
+	}
+	r := l.Run(ctx, a.Where.Of(s.Principal), approval.PreviewEnvelope(a.Pack, a.Preview, args.Append(nil)))
 	if v.Error = r.Error; r.OK {
 		v.Result, v.Hash = r.Result, approval.PreviewHash(r)
 	}
 	return v
+}
+
+func (l *Lifecycle) previewArgs(a *approval.Approval) (*jsondoc.Node, *protocol.Error) {
+	loaded, err := l.Gate.Installed(a.Pack)
+	if err != nil {
+		return nil, err
+	}
+	args, err := argsOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return gate.PreviewArgs(loaded, a.Preview, args)
+}
+
+// argsOf are the request's arguments, secret ones redacted.
+func argsOf(a *approval.Approval) (*jsondoc.Node, *protocol.Error) {
+	args, faults := jsondoc.Parse(a.Args, jsondoc.Limits{Bytes: len(a.Args)})
+	if args == nil || len(faults) > 0 {
+		return nil, protocol.Fail(protocol.InternalError, "The arguments of the request cannot be read.").WithHint("hcpx doctor")
+	}
+	return args, nil
 }
 
 // Approve lets the request run once (§15.2). It is the act of another person who could run the command himself, and it
@@ -203,11 +230,9 @@ func (l *Lifecycle) mayApprove(s protocol.Session, a *approval.Approval) *protoc
 		return err
 	}
 	asked := l.Gate.Ask(a.Where.Of(s.Principal), verb, a.Where.Project, true)
-	args, faults := jsondoc.Parse(a.Args, jsondoc.Limits{Bytes: len(a.Args)})
-	if args == nil || len(faults) > 0 {
-		return protocol.Fail(protocol.InternalError, "The arguments of the request cannot be read.").WithHint("hcpx doctor")
+	if asked.Args, err = argsOf(a); err != nil {
+		return err
 	}
-	asked.Args = args
 	if d := l.Gate.Decide(st, asked); d.Err != nil {
 		return l.refuse(s, audit.Entry{Act: "approve", Pack: a.Pack, Verb: a.Verb, Grant: d.Path}, d.Err)
 	}
