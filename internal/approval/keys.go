@@ -180,7 +180,7 @@ func (h *Held) Keep(answer []byte) error {
 
 // Drop gives the key back: nothing ran under it.
 func (h *Held) Drop() error {
-	return h.keys.Shelf.Locked(func() error { return errors.Join(h.keys.Shelf.Drop(h.name), h.release()) })
+	return h.keys.Shelf.Locked(func() error { return errors.Join(h.release(), h.keys.Shelf.Drop(h.name)) })
 }
 
 // prune drops a few records whose life is over, those that follow the name: every claim cleans another part.
@@ -204,7 +204,7 @@ func (k *Keys) prune(from string) error {
 		if release == nil {
 			continue // it goes on still
 		}
-		if err := errors.Join(k.Shelf.Drop(name), release()); err != nil {
+		if err := errors.Join(release(), k.Shelf.Drop(name)); err != nil {
 			return err
 		}
 	}

@@ -247,6 +247,9 @@ func runApprovalsWatch(ctx context.Context, d *deps, _ approvalOptions) error {
 	if err != nil {
 		return err
 	}
+	if d.env.Ready != nil {
+		<-d.env.Ready // a signal is the way to end it
+	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for seen := map[string]bool{}; ; {
