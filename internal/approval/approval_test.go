@@ -257,6 +257,13 @@ func Test_15_2_DamageConfirmsNothing(t *testing.T) {
 		if why, err := b.Spend(a.ID, request("agent:a", "x"), "run"); err == nil || why == "" {
 			t.Errorf("%q: %q %v", text, why, err)
 		}
+		if all, err := b.List(); err != nil || len(all) != 0 {
+			t.Errorf("%q: %v %v", text, all, err)
+		}
+	}
+	again, fresh, err := b.Ask(request("agent:a", "x"), "")
+	if names, _ := b.Shelf.Names(); err != nil || !fresh || len(names) != 1 || names[0] != again.ID {
+		t.Errorf("%+v %v, kept %q", again, err, names)
 	}
 }
 

@@ -66,24 +66,33 @@ func (b *Book) Forget(id string) error {
 	return b.Shelf.Locked(func() error { return b.Shelf.Drop(id) })
 }
 
-// prune reads all, and drops what nobody looks at any more. The caller has the lock.
+// prune reads all, and drops what nobody looks at any more, or nobody can. The caller has the lock.
 func (b *Book) prune() ([]*Approval, error) {
-	all, err := b.List()
+	names, err := b.Shelf.Names()
 	if err != nil {
 		return nil, err
 	}
 	var kept []*Approval
-	for _, a := range all {
-		if b.Now().Before(a.ExpiresAt.Add(retention)) {
+	for _, name := range names {
+		a, err := b.Find(name)
+		switch {
+		case err == nil && b.Now().Before(a.ExpiresAt.Add(retention)):
 			kept = append(kept, a)
-		} else if err := b.Shelf.Drop(a.ID); err != nil {
+			continue
+		case err != nil && !errors.Is(err, errDamaged):
+			return nil, err
+		}
+		if err := b.Shelf.Drop(name); err != nil {
 			return nil, err
 		}
 	}
 	return kept, nil
 }
 
-// List reads all approvals, oldest first.
+// errDamaged: a record is none. It confirms nothing, and the next ask drops it.
+var errDamaged = errors.New("it is damaged")
+
+// List reads all approvals, oldest first, but for those that confirm nothing because they are damaged.
 func (b *Book) List() ([]*Approval, error) {
 	names, err := b.Shelf.Names()
 	if err != nil {
@@ -92,8 +101,8 @@ func (b *Book) List() ([]*Approval, error) {
 	var all []*Approval
 	for _, name := range names {
 		a, err := b.Find(name)
-		if errors.Is(err, ErrUnknown) {
-			continue // dropped since
+		if errors.Is(err, ErrUnknown) || errors.Is(err, errDamaged) {
+			continue // dropped since, or soon
 		}
 		if err != nil {
 			return nil, err
@@ -115,7 +124,7 @@ func (b *Book) Find(id string) (*Approval, error) {
 	}
 	var a Approval
 	if err := json.Unmarshal(data, &a); err != nil || a.ID != id {
-		return nil, fmt.Errorf("the approval %s cannot be read", id)
+		return nil, fmt.Errorf("the approval %s cannot be read: %w", id, errDamaged)
 	}
 	return &a, nil
 }

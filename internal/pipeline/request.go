@@ -64,8 +64,11 @@ var shown = []string{"cwd", "env", "reads", "writes", "executes", "network", "is
 // picture is exactly what runs: argv and the child's world, or the steps of a composite with theirs.
 func (r *run) picture(left *int) *jsondoc.Node {
 	n := jsondoc.Obj()
-	if r.call.Argv != nil {
-		n = n.With("argv", stringsNode(r.shownArgv()))
+	if call := r.shownCall(); call.Argv != nil {
+		n = n.With("argv", stringsNode(call.Argv))
+		if call.Stdin != nil {
+			n = n.With("stdin", jsondoc.Str(string(call.Stdin)))
+		}
 	}
 	if r.world.Spec != nil {
 		for _, m := range r.worldPlan(r.world.Spec) {
@@ -86,17 +89,17 @@ func (r *run) picture(left *int) *jsondoc.Node {
 	return n
 }
 
-// shownArgv is the argv with [redacted] where an argument is secret: it is rendered again from what may be shown.
-func (r *run) shownArgv() []string {
+// shownCall is the call with [redacted] where an argument is secret: it is rendered again from what may be shown.
+func (r *run) shownCall() *adapter.Call {
 	args := r.shownArgs()
 	if args.Equal(r.args) {
-		return r.call.Argv
+		return r.call
 	}
 	call, bad := r.verb.Adapter.Render(args)
 	if len(bad) > 0 {
-		return []string{protocol.Redacted}
+		return &adapter.Call{Argv: []string{protocol.Redacted}}
 	}
-	return call.Argv
+	return call
 }
 
 // foreseen are the arguments of a composite's calls as far as its own decide them, in the order of the calls; nil where

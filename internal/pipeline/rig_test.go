@@ -42,7 +42,7 @@ type recorder struct {
 
 func (r *recorder) Facts() sandbox.Facts { return sandbox.Facts{Backend: "recorder"} }
 func (r *recorder) Jail(s *sandbox.Spec, home string) sandbox.Jail {
-	return sandbox.New(sandbox.Options{}).Jail(s, home)
+	return system().Jail(s, home)
 }
 func (r *recorder) Prove(context.Context) sandbox.Rule  { return sandbox.Rule{} }
 func (r *recorder) Check(*sandbox.Spec) *protocol.Error { return r.refuse }
@@ -83,6 +83,9 @@ func (r *recorder) Close() error {
 	r.closed++
 	return nil
 }
+
+// system is one for all tests: each holds what it shares with every command open for good.
+var system = sync.OnceValue(func() *sandbox.System { return sandbox.New(sandbox.Options{}) })
 
 // mints counts what a hub minted.
 type mints struct {
