@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"hcpx/internal/protocol"
@@ -38,7 +39,11 @@ const (
 const (
 	Expiry    = 15 * time.Minute // from the ask to the use
 	retention = time.Hour        // after expiry, to be looked at
-	maxOpen   = 256              // of one Principal, so that asking fills no disk
+
+	// Of one Principal, all its labels together (§9.3), so that asking fills no disk and drowns nobody.
+	maxOpen  = 256
+	maxKept  = 1024
+	maxBytes = 32 << 20
 )
 
 // Where is the place of a request: where it will run, and where its preview runs.
@@ -89,6 +94,12 @@ func (a *Approval) Now(now time.Time) State {
 		return Expired
 	}
 	return a.State
+}
+
+// host is the Principal without a label, which an agent may choose itself (§9.3).
+func host(p protocol.Principal) string {
+	name, _, _ := strings.Cut(string(p), ".")
+	return name
 }
 
 // binds says whether the approval is for exactly this request.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -228,18 +229,39 @@ func Test_15_2_AskingIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.Ask(request("agent:a", "one more"), ""); !errors.Is(err, ErrTooMany) {
+	for _, who := range []protocol.Principal{"agent:a", "agent:a.label"} {
+		if _, _, err := b.Ask(request(who, "one more"), ""); !errors.Is(err, ErrTooMany) {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	b.now = start.Add(Expiry) // over, and kept still
+	for i := range maxKept - maxOpen {
+		a := &Approval{ID: b.NewID(), State: Withdrawn, Request: request("agent:a", fmt.Sprint("again", i)), AskedAt: b.now, ExpiresAt: b.now.Add(Expiry)}
+		if err := b.put(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := b.Ask(request("agent:a", "asked and taken back"), ""); !errors.Is(err, ErrTooMany) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := b.Ask(request("agent:b", "another's"), ""); err != nil {
-		t.Errorf("%v", err)
-	}
-	b.now = start.Add(Expiry + retention)
+	b.now = b.now.Add(Expiry + retention)
 	if _, _, err := b.Ask(request("agent:a", "later"), ""); err != nil {
 		t.Errorf("%v", err)
 	}
 	if all, err := b.List(); err != nil || len(all) != 1 {
 		t.Errorf("%d are kept, %v", len(all), err)
+	}
+}
+
+// §15.2: however long they are, what one Principal asks stays below a bound.
+func Test_15_2_AskingIsBoundedInBytes(t *testing.T) {
+	b := newBench(inMemory(t))
+	for i, fits := range []bool{true, false} {
+		large := request("agent:c", fmt.Sprint("large", i))
+		large.Args = []byte(`"` + strings.Repeat("x", maxBytes/2) + `"`)
+		if _, _, err := b.Ask(large, ""); errors.Is(err, ErrTooMany) == fits || fits && err != nil {
+			t.Errorf("the request %d: %v", i, err)
+		}
 	}
 }
 

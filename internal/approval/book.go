@@ -16,10 +16,13 @@ import (
 // Kind is the shelf of the store that approvals lie on.
 const Kind = "approvals"
 
+// maxID is more than any id that NewID makes.
+const maxID = 64
+
 // ErrUnknown: there is no approval of that id.
 var ErrUnknown = errors.New("there is no such approval")
 
-// ErrTooMany: the Principal has as many open requests as may be.
+// ErrTooMany: the Principal has as many requests as may be.
 var ErrTooMany = errors.New("too many requests are open")
 
 // Book holds all approvals of a store. It may be used by several at once, and by several processes.
@@ -37,9 +40,13 @@ func (b *Book) Ask(q Request, but string) (a *Approval, fresh bool, err error) {
 		if err != nil {
 			return err
 		}
-		open := 0
+		open, kept, size := 0, 0, len(q.Args)+len(q.Plan)
 		for _, old := range all {
-			if state := old.Now(b.Now()); old.Principal != q.Principal || state != Pending && state != Approved {
+			if host(old.Principal) != host(q.Principal) {
+				continue
+			}
+			kept, size = kept+1, size+len(old.Args)+len(old.Plan)
+			if state := old.Now(b.Now()); state != Pending && state != Approved {
 				continue
 			}
 			if open++; old.ID != but && old.binds(&q) {
@@ -47,7 +54,7 @@ func (b *Book) Ask(q Request, but string) (a *Approval, fresh bool, err error) {
 				return nil
 			}
 		}
-		if open >= maxOpen {
+		if open >= maxOpen || kept >= maxKept || size > maxBytes {
 			return ErrTooMany
 		}
 		now := b.Now().UTC()
@@ -115,6 +122,9 @@ func (b *Book) List() ([]*Approval, error) {
 
 // Find reads one approval; ErrUnknown when there is none. One that cannot be read is an error, never none.
 func (b *Book) Find(id string) (*Approval, error) {
+	if len(id) > maxID {
+		return nil, ErrUnknown // no file has such a name
+	}
 	data, err := b.Shelf.Get(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrUnknown

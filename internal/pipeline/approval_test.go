@@ -115,6 +115,7 @@ func Test_15_2_WhatConfirmsNothing(t *testing.T) {
 		why approval.Reason
 	}{
 		"unknown":   {func(*rig, string) string { return with(ask, "01HUNKNOWN") }, approval.ReasonUnknown},
+		"too long":  {func(*rig, string) string { return with(ask, strings.Repeat("0", 5000)) }, approval.ReasonUnknown},
 		"a path":    {func(*rig, string) string { return with(ask, "../state.json") }, approval.ReasonUnknown},
 		"rejected":  {func(r *rig, id string) string { r.decided(id, approval.Rejected, "human:ada"); return with(ask, id) }, approval.ReasonRejected},
 		"withdrawn": {func(r *rig, id string) string { r.decided(id, approval.Withdrawn, r.s.Principal); return with(ask, id) }, approval.ReasonWithdrawn},

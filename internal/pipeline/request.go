@@ -123,8 +123,12 @@ func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 		}
 		n := object("id", jsondoc.Str(s.ID), "pack_id", jsondoc.Str(s.Pack), "verb_key", jsondoc.Str(s.Verb))
 		n, sub := r.stepShown(n, s, args[i])
-		if sub != nil && whole {
+		switch {
+		case sub == nil:
+		case whole:
 			n = sub.stepPlan(n, left)
+		case len(sub.verb.Adapter.Steps()) > 0:
+			n = n.With("plan", object("steps", sub.stepPictures(sub.verb.Adapter.Steps(), left)))
 		}
 		list = append(list, n)
 	}
