@@ -343,3 +343,33 @@ func Test_15_5_KeysEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// BenchmarkUse is what an approval costs beside the run that it confirms: asked, approved and spent, on disk, with others
+// that are open.
+func BenchmarkUse(b *testing.B) {
+	for _, others := range []int{0, 100} {
+		b.Run(fmt.Sprintf("open=%d", others), func(b *testing.B) {
+			book := newBench(store.OpenFS(b.TempDir(), store.Options{Now: time.Now}).Shelf(Kind))
+			for i := range others {
+				if _, _, err := book.Ask(request("agent:b", fmt.Sprint(i)), ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				a, _, err := book.Ask(request("agent:a", "x"), "")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := book.Book.Decide(a.ID, Decision{To: Approved, By: "human:ada"}, noRecord); err != nil {
+					b.Fatal(err)
+				}
+				if why, err := book.Spend(a.ID, request("agent:a", "x"), "run"); why != "" || err != nil {
+					b.Fatal(why, err)
+				}
+				if err := book.Forget(a.ID); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

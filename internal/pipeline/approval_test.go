@@ -378,3 +378,34 @@ func Test_15_2_CompositeSteps(t *testing.T) {
 		}
 	}
 }
+
+// §15.2: a composite hands its secret to a step that does not know it for one; neither shows it.
+func Test_15_2_ACompositesSecretIsNotShown(t *testing.T) {
+	const m = `{"hcp":{"version":"1.1"},"id":"both","version":"1.0.0","summary":"Both.","adapter":"composite",
+"verbs":{"inner":{"summary":"Inner","args":{"type":"object","properties":{"to":{"type":"string"}}},"steps":[{"id":"mv","pack":"tool","verb":"move","args":"{to: .args.to}"}],"output":".steps.mv"},
+"outer":{"summary":"Outer","args":{"type":"object","properties":{"pin":{"type":"string","format":"password"}}},"steps":[{"id":"in","verb":"inner","args":"{to: .args.pin}"}],"output":".steps.in"}}}`
+	const gated = `{"operation":"write","privacy":{"land":"personal"},"confirm":{"message":"Do {pin}?"}}`
+	r := newRig(t)
+	r.asAgent()
+	r.install("both", m, `{"surface_id":"both","verbs":{"inner":`+strings.Replace(gated, "{pin}", "{to}", 1)+`,"outer":`+gated+`}}`)
+	r.activate("both", false)
+	e := `{"pack_id":"both","verb_key":"outer","args":{"pin":"hunter2"}}`
+	id := r.asked(e)
+	a, err := r.p.approvals.Find(id)
+	if err != nil || !strings.Contains(string(a.Plan), `"verb_key":"move"`) {
+		t.Errorf("the inner steps are not shown: %s %v", a.Plan, err)
+	}
+	r.decided(id, approval.Approved, "human:ada")
+	if res := r.exec(with(e, id)); !res.OK || r.box.runs != 1 || r.box.prepared[0].Args[2] != "hunter2" {
+		t.Fatalf("%+v", res.Error)
+	}
+	text, err := json.Marshal(a)
+	if err != nil || strings.Contains(string(text), "hunter") {
+		t.Errorf("%s %v", text, err)
+	}
+	for _, entry := range r.log.entries {
+		if entry.Verb == "outer" && strings.Contains(fmt.Sprintf("%s %s %s", entry.Args, entry.Message, entry.Detail), "hunter") {
+			t.Errorf("the audit has it: %+v", entry)
+		}
+	}
+}
