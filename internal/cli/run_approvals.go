@@ -103,7 +103,8 @@ func showApproval(p *page, v lifecycle.ApprovalView) {
 	p.raw("\n")
 	p.facts([2]string{"request", v.ID}, [2]string{"state", stateWord(v)}, [2]string{"asked", fmt.Sprintf("%s ago, until %s", age(v), v.ExpiresAt.Format(time.RFC3339))},
 		[2]string{"pack", v.PackID + " " + v.Version}, [2]string{"digest", v.Digest}, [2]string{"operation", string(v.Operation)},
-		[2]string{"session", visible(v.Where.Session)}, [2]string{"project", v.Where.Project}, [2]string{"run", v.Run})
+		[2]string{"session", visible(v.Where.Session)}, [2]string{"project", v.Where.Project}, [2]string{"asked in", visible(v.Where.Dir)},
+		[2]string{"workspace", visible(v.Where.Workspace)}, [2]string{"run", v.Run})
 	p.raw("\n" + p.paint(faint, "arguments:") + "\n" + indent(visibleLines(indented(v.Args)), "  ") + "\n")
 	var plan shownPlan
 	if err := json.Unmarshal(v.Plan, &plan); err != nil {

@@ -138,11 +138,6 @@ func Test_15_2_WhatConfirmsNothing(t *testing.T) {
 			r.s.Project = "apollo"
 			return with(ask, id)
 		}, approval.ReasonMismatch},
-		"another directory": {func(r *rig, id string) string {
-			r.decided(id, approval.Approved, "human:ada")
-			r.s.Dir = r.t.TempDir()
-			return with(ask, id)
-		}, approval.ReasonMismatch},
 		"another version": {func(r *rig, id string) string {
 			r.decided(id, approval.Approved, "human:ada")
 			r.install("tool", strings.Replace(toolManifest, `"summary":"Move"`, `"summary":"Moves"`, 1), toolPolicy)
@@ -174,6 +169,33 @@ func Test_15_2_WhatConfirmsNothing(t *testing.T) {
 				t.Error("minted")
 			}
 		})
+	}
+}
+
+// §15.2: what works in a place is approved for that place; what does not is one request from anywhere.
+func Test_15_2_ThePlace(t *testing.T) {
+	for land, placed := range map[string]bool{"personal": false, "local": true} {
+		r := newRig(t)
+		r.asAgent()
+		r.install("here", strings.Replace(toolManifest, `"id":"tool"`, `"id":"here"`, 1), strings.NewReplacer(`"surface_id":"tool"`, `"surface_id":"here"`,
+			`"move":{"operation":"write","privacy":{"land":"personal"}`, `"move":{"operation":"write","privacy":{"land":"`+land+`"}`).Replace(toolPolicy))
+		r.activate("here", true)
+		one, two := t.TempDir(), t.TempDir()
+		e := `{"pack_id":"here","verb_key":"move","args":{"to":"b"}}`
+		r.s.Workspace, r.s.Dir = one, one
+		id := r.asked(e)
+		r.s.Workspace, r.s.Dir = two, two
+		if (r.asked(e) != id) != placed {
+			t.Errorf("%s: another place is another request %v", land, !placed)
+		}
+		r.decided(id, approval.Approved, "human:ada")
+		if placed {
+			r.unconfirmed(with(e, id), approval.ReasonMismatch)
+			r.s.Workspace, r.s.Dir = one, one
+		}
+		if res := r.exec(with(e, id)); !res.OK {
+			t.Errorf("%s: %+v", land, res.Error)
+		}
 	}
 }
 

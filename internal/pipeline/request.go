@@ -32,13 +32,13 @@ func (r *run) request() (approval.Request, *protocol.Error) {
 	return approval.Request{
 		Principal: r.s.Principal, Where: where, Pack: r.pack.ID, Version: r.pack.Version, Digest: r.pack.Digest, Verb: r.verb.Command.Key,
 		Operation: e.Operation, Message: e.Sentence(r.shownArgs()), Args: raw(r.shownArgs()), Plan: raw(picture), Preview: e.Preview,
-		Canonical: object("principal", jsondoc.Str(string(r.s.Principal)), "request", r.canonical(true), "digest", jsondoc.Str(r.pack.Digest),
+		Canonical: object("principal", jsondoc.Str(string(r.s.Principal)), "request", r.canonical(e.Preview != "" || r.call.Argv == nil), "digest", jsondoc.Str(r.pack.Digest),
 			"plan", picture).Canonical(nil),
 	}, nil
 }
 
 // canonical is what tells one request from another: command, canonical arguments (after defaults, members sorted, exact
-// decimals), project, and the place, where the command works in one.
+// decimals), project, and the place, where the command works in one, or might: a composite's steps, a preview.
 func (r *run) canonical(placed bool) *jsondoc.Node {
 	n := object("pack_id", jsondoc.Str(r.pack.ID), "verb_key", jsondoc.Str(r.verb.Command.Key), "args", r.args,
 		"tenant", jsondoc.Str(r.s.Tenant), "project", jsondoc.Str(r.s.Project))
