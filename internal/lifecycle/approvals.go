@@ -137,6 +137,9 @@ func (l *Lifecycle) preview(ctx context.Context, s protocol.Session, a *approval
 	}
 	v := &PreviewView{VerbKey: a.Preview}
 	args, err := l.previewArgs(a)
+	if err == nil && l.Run == nil {
+		err = protocol.Fail(protocol.InternalError, "This runtime runs no previews.")
+	}
 	if err != nil {
 		v.Error = err
 		return v

@@ -21,7 +21,7 @@ func (w *world) opened(preview string) string {
 	if refusal != nil {
 		w.t.Fatal(refusal)
 	}
-	a, _, err := w.book().Ask(approval.Request{Principal: agent, Where: approval.Where{Session: "default", Tenant: "local", Dir: "/work/here"}, Pack: "notes", Version: "1.0.0",
+	a, _, err := w.book().Ask(approval.Request{Principal: agent, Where: approval.Where{Session: "default", Tenant: "local", Dir: "/srv/here"}, Pack: "notes", Version: "1.0.0",
 		Digest: loaded.Digest, Verb: "keep", Operation: protocol.Write, Message: "Keep it?", Args: json.RawMessage(`{}`), Plan: json.RawMessage(`{"argv":["tool","keep"]}`),
 		Preview: preview, Canonical: []byte(w.NewID())}, "")
 	if err != nil {
@@ -113,6 +113,9 @@ func Test_15_3_ThePersonIsShownThePreview(t *testing.T) {
 	w := newWorld(t)
 	w.ready("notes")
 	id := w.opened("show")
+	if v, err := w.approve(ada, id); code(err) != protocol.InternalError || v.State == approval.Approved {
+		t.Errorf("approved without its preview: %+v %v", v, err)
+	}
 	var ran []protocol.Session
 	answer := protocol.Result{OK: true, PackID: "notes", VerbKey: "show", Result: []byte(`["a"]`)}
 	w.Run = func(_ context.Context, s protocol.Session, envelope []byte) protocol.Result {
@@ -123,7 +126,7 @@ func Test_15_3_ThePersonIsShownThePreview(t *testing.T) {
 		return answer
 	}
 	shown, err := w.Approval(context.Background(), as("human:bob"), id)
-	if err != nil || shown.Preview == nil || string(shown.Preview.Result) != `["a"]` || len(ran) != 1 || ran[0].Principal != "human:bob" || ran[0].Dir != "/work/here" {
+	if err != nil || shown.Preview == nil || string(shown.Preview.Result) != `["a"]` || len(ran) != 1 || ran[0].Principal != "human:bob" || ran[0].Dir != "/srv/here" {
 		t.Fatalf("%+v %v, ran %+v", shown, err, ran)
 	}
 	if _, err := w.Approval(context.Background(), as(agent), id); err != nil || len(ran) != 1 {

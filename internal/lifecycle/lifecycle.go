@@ -48,7 +48,7 @@ type Lifecycle struct {
 	Sources []string
 	// Limits of a pack's files (§2.1); zero means the defaults.
 	Limits pack.Limits
-	// Run runs a preview, through the whole pipeline (§15.3).
+	// Run runs a preview, through the whole pipeline (§15.3); nil: none is shown, and nothing with one is approved.
 	Run func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
