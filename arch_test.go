@@ -48,13 +48,14 @@ var rooms = []struct {
 	{"internal/adapter/composite", "protocol jsondoc manifest policy adapter"},
 	{"internal/store", "protocol jsondoc pack grant stamp"},
 	{"internal/store/storetest", "protocol pack grant store"},
+	{"internal/approval", "protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
 	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
 	{"internal/conformance", "protocol jsondoc examples"},
-	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store gate"},
-	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn gate"},
+	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
+	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session gate pipeline lifecycle lint examples"},
-	{"internal/cli", "protocol jsondoc manifest audit grant settings session lifecycle lint conformance app examples"},
+	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples"},
 	{"cmd/hcpx", "cli sandbox learn"},
 }
 

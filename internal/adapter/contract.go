@@ -37,6 +37,12 @@ type Command interface {
 	Run(ctx context.Context, run *Run) (*Output, *protocol.Error)
 }
 
+// Foreseer is a Command whose calls can be told before it runs, as far as they follow from its own arguments (§15.2).
+type Foreseer interface {
+	// Foresee gives the arguments of each of Steps; nil for a call that uses what an earlier step gives.
+	Foresee(ctx context.Context, args *jsondoc.Node) []*jsondoc.Node
+}
+
 // Call is what step 5 rendered: it is what confirm, plan and audit show and what runs.
 type Call struct {
 	Args  *jsondoc.Node // after defaults

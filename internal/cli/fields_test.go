@@ -97,7 +97,11 @@ func TestJSONFields(t *testing.T) {
 		{"availability", 0, "availability mirror"}, {"list", 0, "list"}, {"whoami", 0, "whoami"},
 		{"exec", 0, "exec mirror set --confirm -- to=2"}, {"exec (refused)", 3, "exec mirror set -- to=2"}, {"exec (invalid)", 64, "exec mirror set -- to=x"},
 		{"exec (plan)", 0, "exec mirror set --plan"}, {"exec (help)", 0, "exec mirror set --help"},
-		{"grant", 0, "grant agent:claude-code verb.exec.write --pack mirror"}, {"revoke", 0, "revoke agent:claude-code"},
+		{"grant", 0, "grant agent:claude-code verb.exec.write --pack mirror"},
+		{"exec (asked)", 3, "exec mirror set --as agent:claude-code -- to=2"}, {"approvals list", 0, "approvals list"}, {"approvals show", 0, "approvals show #"},
+		{"exec (pending)", 3, "exec mirror set --as agent:claude-code --approval # -- to=2"}, {"approvals approve", 0, "approvals approve #"},
+		{"exec (approved)", 0, "exec mirror set --as agent:claude-code --approval # -- to=2"}, {"approvals list --all", 0, "approvals list --all"},
+		{"exec (spent)", 3, "exec mirror set --as agent:claude-code --approval # -- to=2"}, {"revoke", 0, "revoke agent:claude-code"},
 		{"grants", 0, "grants"}, {"grants --explain", 0, "grants --explain agent:claude-code mirror set"},
 		{"allow", 0, "allow sh"}, {"config show", 0, "config show"},
 		{"audit tail", 0, "audit tail"}, {"audit verify", 0, "audit verify"}, {"audit head", 0, "audit head"}, {"audit export", 0, "audit export --output @export"},
@@ -106,6 +110,9 @@ func TestJSONFields(t *testing.T) {
 		{"add", 0, "add echo --yes"}, {"add (no consent)", 3, "add ledger"}, {"repair", 0, "repair"},
 		{"version", 0, "version"}, {"completion", 0, "completion fish"}, {"help", 0, "help version"}, {"usage", 64, "exec"},
 	} {
+		if ids, err := os.ReadDir(filepath.Join(p.dir, "store/approvals")); err == nil {
+			step.args = strings.ReplaceAll(step.args, "#", ids[0].Name())
+		}
 		out, stderr := p.run(step.exit, append([]string{"--json"}, strings.Fields(strings.ReplaceAll(step.args, "@", p.dir+"/"))...)...)
 		if stderr != "" || strings.Count(out, "\n") != 1 || !strings.HasSuffix(out, "\n") {
 			t.Errorf("%s: stdout is not one line of JSON, or stderr is not empty:\n%s%s", step.name, out, stderr)

@@ -49,6 +49,7 @@ func table() []entry {
 		{"grant", groupRights, false, with(newGrantCmd, runGrant)},
 		{"revoke", groupRights, false, with(newRevokeCmd, runRevoke)},
 		{"grants", groupRights, false, with(newGrantsCmd, runGrants)},
+		{"approvals", groupRights, false, newApprovalsCmd},
 		{"status", groupHealth, false, with(newStatusCmd, runStatus)},
 		{"doctor", groupHealth, false, with(newDoctorCmd, runDoctor)},
 		{"repair", groupHealth, false, with(newRepairCmd, runRepair)},

@@ -13,6 +13,7 @@
 package lifecycle
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type Lifecycle struct {
 	Sources []string
 	// Limits of a pack's files (§2.1); zero means the defaults.
 	Limits pack.Limits
+	// Run runs a preview, through the whole pipeline (§15.3); nil: none is shown, and nothing with one is approved.
+	Run func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
 	// AgentEnvelope: an agent's own confirmation counts (§6.7); the setting that pipeline has too.

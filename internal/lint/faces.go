@@ -134,7 +134,26 @@ func keys(members []jsondoc.Member) map[string]bool {
 	return out
 }
 
-// preview must name an ungated read command of the same pack (§15.3).
+// unfed says which argument a preview needs that the command cannot give it.
+func (j *judge) unfed(key, preview string) string {
+	command, shows := j.Manifest.Command(key), j.Manifest.Command(preview)
+	if command == nil || shows == nil {
+		return ""
+	}
+	given, err := command.Args()
+	needed, fault := shows.Args()
+	if err != nil || fault != nil {
+		return "" // manifest.args-schema
+	}
+	for _, p := range needed.Properties() {
+		if p.Required && given.Property(p.Name) == nil {
+			return fmt.Sprintf("needs the argument %q, which %q does not have", p.Name, key)
+		}
+	}
+	return ""
+}
+
+// preview must name an ungated read command of the same pack that gets all it needs (§15.3).
 func (j *judge) preview(e *policy.Entry) {
 	if e.Preview == "" {
 		return
@@ -146,6 +165,8 @@ func (j *judge) preview(e *policy.Entry) {
 		why = "is no command of the pack"
 	case target != nil && target.Operation == protocol.Write:
 		why = "is a write"
+	default:
+		why = j.unfed(e.Key, e.Preview)
 	} // a target without an entry is policy.missing-entry, a gated read policy.confirm-on-read
 	if why != "" {
 		j.add(document{policy.File, j.Policy.Src}.issue("policy.preview", e.Node.Get("preview").Offset, jsondoc.Pointer("verbs", e.Key, "preview"),

@@ -11,6 +11,7 @@ import (
 	"context"
 	"time"
 
+	"hcpx/internal/approval"
 	"hcpx/internal/audit"
 	"hcpx/internal/gate"
 	"hcpx/internal/protocol"
@@ -35,9 +36,17 @@ type Deps struct {
 }
 
 // Pipeline is the Executor.
-type Pipeline struct{ Deps }
+type Pipeline struct {
+	Deps
+	approvals *approval.Book
+	keys      *approval.Keys
+}
 
 // New makes a Pipeline.
-func New(d Deps) *Pipeline { return &Pipeline{d} }
+func New(d Deps) *Pipeline {
+	st := d.Gate.Store
+	return &Pipeline{d, &approval.Book{Shelf: st.Shelf(approval.Kind), Now: d.Now, NewID: d.NewID},
+		&approval.Keys{Shelf: st.Shelf(approval.KeyKind), Now: d.Now}}
+}
 
 var _ protocol.Executor = (*Pipeline)(nil)

@@ -397,15 +397,6 @@ func Test_4_6_Redact(t *testing.T) {
 	}
 }
 
-// §15.5: a key on a read is a wrong envelope; on a write nothing runs while no record is kept.
-func Test_15_5_IdempotencyKeyIsNeverIgnored(t *testing.T) {
-	for _, e := range []string{`{"pack_id":"tool","verb_key":"show","args":{"name":"a"},"idempotency_key":"k"}`,
-		`{"pack_id":"tool","verb_key":"move","args":{"to":"b"},"confirm":true,"idempotency_key":"k"}`} {
-		r := newRig(t)
-		r.refused(r.exec(e), protocol.InvalidEnvelope, 5)
-	}
-}
-
 // §15.1: plan shows what exec does: same argv, directory, environment names; nothing minted, run or made.
 func Test_15_1_PlanIsWhatExecDoes(t *testing.T) {
 	r := newRig(t)

@@ -18,14 +18,20 @@ func (p *Pipeline) Plan(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.admit(envelope); err != nil {
 		return r.denied(err)
 	}
-	r.weigh()
+	if err := r.at(6, r.weigh); err != nil {
+		return r.denied(err)
+	}
 	if err := r.at(8, r.look); err != nil {
 		return r.denied(err)
 	}
 	if err := r.at(8, r.guardable); err != nil {
 		return r.denied(err)
 	}
-	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(r.plan())}
+	plan := r.plan()
+	if r.recorded != nil { // exec would give that run's answer
+		plan = plan.With("recorded", jsondoc.Str(r.recordedBy))
+	}
+	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(plan)}
 }
 
 // privateHome stands in a plan for the directory that exists only during the run.

@@ -34,10 +34,31 @@ func (r *run) denied(err *protocol.Error) protocol.Result {
 	}
 	e := r.entry(audit.Denial)
 	e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
+	e.Detail = r.asking()
 	if fault := r.p.Audit.Append(e, false); fault != nil {
+		r.unask()
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, r.unrecorded(fault, "refused", err.Step).With("code", err.Code))
 	}
 	return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
+}
+
+// asking is what a denial says of the approval that it asked for.
+func (r *run) asking() json.RawMessage {
+	if r.opened == nil {
+		return nil
+	}
+	asked := "again"
+	if r.fresh {
+		asked = "new"
+	}
+	return marshal(map[string]any{"approval_id": r.opened.ID, "asked": asked})
+}
+
+// unask takes back a request that cannot be recorded. Where that fails nobody was told of it, and it expires.
+func (r *run) unask() {
+	if r.opened != nil && r.fresh {
+		_ = r.p.approvals.Forget(r.opened.ID)
+	}
 }
 
 // intend writes the intent, on disk before a write runs; if it can't be written, nothing runs (§6.3).
@@ -45,6 +66,9 @@ func (r *run) intend() *protocol.Error {
 	e := r.entry(audit.Intent)
 	e.Args = r.openArgs()
 	e.Confirm = r.confirm.by
+	if r.spent {
+		e.Detail = marshal(map[string]any{"approval_id": r.confirm.approval.ID, "approved_by": r.confirm.approval.By})
+	}
 	sum := sha256.Sum256(r.plan().Append(nil))
 	e.PlanHash = hex.EncodeToString(sum[:])
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {

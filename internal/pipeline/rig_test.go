@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -26,6 +29,8 @@ import (
 
 // box is a sandbox that records what it was asked and runs nothing.
 type recorder struct {
+	mu       sync.Mutex
+	during   func() // called by each run
 	refuse   *protocol.Error
 	outcome  sandbox.Outcome
 	started  *protocol.Error // why a run could not start
@@ -37,7 +42,7 @@ type recorder struct {
 
 func (r *recorder) Facts() sandbox.Facts { return sandbox.Facts{Backend: "recorder"} }
 func (r *recorder) Jail(s *sandbox.Spec, home string) sandbox.Jail {
-	return sandbox.New(sandbox.Options{}).Jail(s, home)
+	return system().Jail(s, home)
 }
 func (r *recorder) Prove(context.Context) sandbox.Rule  { return sandbox.Rule{} }
 func (r *recorder) Check(*sandbox.Spec) *protocol.Error { return r.refuse }
@@ -46,6 +51,8 @@ func (r *recorder) Environ(s *sandbox.Spec, home string) []string {
 }
 
 func (r *recorder) Prepare(s *sandbox.Spec) (sandbox.Box, *protocol.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.refuse != nil {
 		return nil, r.refuse
 	}
@@ -60,26 +67,43 @@ func (r *recorder) Run(context.Context) (*sandbox.Outcome, *protocol.Error) {
 	if r.started != nil {
 		return nil, r.started
 	}
+	if r.during != nil {
+		r.during()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.runs++
 	out := r.outcome
 	return &out, nil
 }
 
-func (r *recorder) Close() error { r.closed++; return nil }
+func (r *recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed++
+	return nil
+}
+
+// system is one for all tests: each holds what it shares with every command open for good.
+var system = sync.OnceValue(func() *sandbox.System { return sandbox.New(sandbox.Options{}) })
 
 // mints counts what a hub minted.
 type mints struct {
 	binding.Hub
+	mu    sync.Mutex
 	count int
 }
 
 func (m *mints) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *protocol.Error) {
+	m.mu.Lock()
 	m.count++
+	m.mu.Unlock()
 	return m.Hub.Mint(b, s)
 }
 
 // logbook keeps entries and fails from the n-th entry on.
 type logbook struct {
+	mu      sync.Mutex
 	entries []audit.Entry
 	durable []bool
 	failAt  int // 1-based; 0 = never
@@ -87,6 +111,8 @@ type logbook struct {
 }
 
 func (l *logbook) Append(e audit.Entry, durable bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.panicAt == len(l.entries)+1 {
 		panic("the audit broke")
 	}
@@ -113,6 +139,7 @@ type rig struct {
 	hub   *mints
 	log   *logbook
 	p     *Pipeline
+	now   time.Time
 	s     protocol.Session
 }
 
@@ -138,17 +165,36 @@ func newRig(t testing.TB) *rig {
 
 func newRigOn(t testing.TB, st store.Store) *rig {
 	t.Helper()
-	r := &rig{t: t, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
-		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
-	ids := 0
-	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, Places: places.Places{Home: t.TempDir()},
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
-	r.p = New(Deps{Gate: g, Audit: r.log, Now: func() time.Time { return testNow }, OutputCap: 8 << 20,
-		NewID: func() string { ids++; return fmt.Sprintf("run-%d", ids) }})
-	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: t.TempDir()}
+	r := rigOver(t, st)
 	r.install("tool", toolManifest, toolPolicy)
 	r.activate("tool", true)
 	return r
+}
+
+// rigOver is a rig over a store as it is. t is nil in a process that is no test.
+func rigOver(t testing.TB, st store.Store) *rig {
+	scratch := os.TempDir
+	if t != nil {
+		t.Helper()
+		scratch = t.TempDir
+	}
+	r := &rig{t: t, now: testNow, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
+		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
+	var ids atomic.Int64
+	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: r.clock, Places: places.Places{Home: scratch()},
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
+	r.p = New(Deps{Gate: g, Audit: r.log, Now: r.clock, OutputCap: 8 << 20,
+		NewID: func() string { return fmt.Sprintf("run-%d", ids.Add(1)) }})
+	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: scratch()}
+	return r
+}
+
+// clock is the rig's moment, and the real one where that is zero.
+func (r *rig) clock() time.Time {
+	if r.now.IsZero() {
+		return time.Now()
+	}
+	return r.now
 }
 
 func (r *rig) install(id, manifest, policy string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hcpx/internal/adapter"
+	"hcpx/internal/approval"
 	"hcpx/internal/binding"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
@@ -26,21 +27,28 @@ type run struct {
 	step    int
 	ran     bool // the intent stands in the audit
 
-	req      request          // 1
-	state    *store.State     // 2
-	pack     *gate.Loaded     // 2
-	verb     *gate.Verb       // 3
-	asked    grant.Request    // 4
-	decision grant.Decision   // 4, again at 5 with the arguments
-	args     *jsondoc.Node    // 5
-	call     *adapter.Call    // 5
-	confirm  confirmation     // 6
-	minted   *binding.Minted  // 7
-	world    *gate.World      // 8
-	box      sandbox.Box      // 8
-	guarded  *protect.Guard   // 8, until 9 is over
-	changes  []protect.Change // 9
-	unseen   error            // 9: nobody could look at what changed
+	req        request            // 1
+	state      *store.State       // 2
+	pack       *gate.Loaded       // 2
+	verb       *gate.Verb         // 3
+	asked      grant.Request      // 4
+	decision   grant.Decision     // 4, again at 5 with the arguments
+	args       *jsondoc.Node      // 5
+	call       *adapter.Call      // 5
+	recorded   *protocol.Result   // 5: what the idempotency key has answered before
+	recordedBy string             // 5: in which run
+	confirm    confirmation       // 6
+	opened     *approval.Approval // 6: what was asked of a person
+	fresh      bool               // 6: and asked by this run first
+	minted     *binding.Minted    // 7
+	world      *gate.World        // 8
+	box        sandbox.Box        // 8
+	guarded    *protect.Guard     // 8, until 9 is over
+	held       *approval.Held     // 8: the claimed key
+	spent      bool               // 8: the approval is this run's
+	changes    []protect.Change   // 9
+	expected   map[string]int     // 9: calls of a composite that a person saw
+	unseen     error              // 9: nobody could look at what changed
 }
 
 func (p *Pipeline) newRun(ctx context.Context, s protocol.Session) *run {
@@ -55,6 +63,9 @@ func (p *Pipeline) Exec(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.admit(envelope); err != nil {
 		return r.denied(err)
 	}
+	if r.recorded != nil {
+		return *r.recorded
+	}
 	if err := r.at(6, r.confirmed); err != nil {
 		return r.denied(err)
 	}
@@ -64,11 +75,14 @@ func (p *Pipeline) Exec(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.at(8, r.enclose); err != nil {
 		return r.denied(err)
 	}
+	if err := r.at(8, r.reserve); err != nil {
+		return r.denied(err)
+	}
 	if err := r.intend(); err != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, err)
 	}
 	out, err := r.work()
-	return r.finish(out, err)
+	return r.keep(r.finish(out, err))
 }
 
 // admit is steps 1 to 5, the part that Exec and Plan share.
@@ -100,6 +114,7 @@ func (r *run) at(step int, do func() *protocol.Error) *protocol.Error {
 
 // release gives back what steps 7 and 8 took, in reverse order, however the run ended.
 func (r *run) release() {
+	r.unreserve()    // of a run that never began
 	r.unguard()      // of a run that did not come to step 9: nothing changed
 	_ = r.closeBox() // of a run that has no outcome; a leftover is cleaned up at the next start
 	if r.minted != nil {
@@ -133,7 +148,7 @@ func (r *run) recovered(res *protocol.Result) {
 	*res = protocol.Denied(r.req.PackID, r.req.VerbKey, err)
 	defer func() { _ = recover() }() // the audit broke too: the answer above stands
 	if r.ran {
-		*res = r.finish(nil, err)
+		*res = r.keep(r.finish(nil, err))
 		return
 	}
 	*res = r.denied(err)

@@ -32,19 +32,6 @@ func (r *run) render() *protocol.Error {
 	return r.idempotent()
 }
 
-// idempotent refuses what it cannot keep: a key on a read is a wrong envelope, and on a write nothing is
-// run while no record would stop the second run (docs/decisions/0002).
-func (r *run) idempotent() *protocol.Error {
-	switch {
-	case r.req.IdempotencyKey == "":
-		return nil
-	case r.verb.Entry.Operation == protocol.Read:
-		return invalidEnvelope("/idempotency_key", "An idempotency key may stand on write commands only.")
-	default:
-		return invalidEnvelope("/idempotency_key", "This runtime keeps no idempotency records yet, so it ran nothing; leave the key out.")
-	}
-}
-
 func (r *run) invalidArgs(bad []protocol.Violation) *protocol.Error {
 	e := protocol.Fail(protocol.InvalidArgs, fmt.Sprintf("Arguments of %s/%s are not valid%s. %s", r.pack.ID, r.verb.Command.Key, at(bad[0]), bad[0].Message)).
 		With("violations", bad)

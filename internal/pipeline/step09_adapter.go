@@ -33,7 +33,7 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 }
 
 // sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A
-// composite lends no rights; only its confirmation covers its steps (§3.5).
+// composite lends no rights; only its confirmation covers its steps (§3.5), and an approval those that a person saw (§15.2).
 func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result {
 	envelope, err := json.Marshal(protocol.Envelope{PackID: pack, VerbKey: verb, Args: args, Project: r.req.Project})
 	if err != nil {
@@ -41,6 +41,7 @@ func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) 
 	}
 	s := r.s
 	s.Parent = r.id
-	s.Confirmed = r.confirm.needed && r.confirm.given
+	s.Shown = r.confirm.by == byApproval || r.s.Shown
+	s.Confirmed = r.confirm.needed && r.confirm.given && (!s.Shown || r.foresaw(pack, verb, args))
 	return r.p.Exec(ctx, s, envelope)
 }

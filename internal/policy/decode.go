@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,13 +18,7 @@ var (
 	confirmMembers = []string{"message"}
 )
 
-// unbuilt members have a known shape and no effect in this build, so that a pack which demands them must not run.
-var unbuilt = []string{"preview"}
-
 func known(name string) bool {
-	if slices.Contains(unbuilt, name) {
-		return false
-	}
 	for _, list := range [][]string{rootMembers, verbMembers, privacyMembers, confirmMembers} {
 		for _, m := range list {
 			if m == name {

@@ -111,8 +111,8 @@ func Test_2_6_MustUnderstand(t *testing.T) {
 	if len(issues) > 0 || len(p.Unmet) > 0 || !slices.Equal(p.Verb("v").Unmet, []string{"quota"}) {
 		t.Errorf("%v %v", p.Unmet, issues)
 	}
-	p, _ = Decode([]byte(`{"surface_id":"a","must_understand":["quota"],"verbs":{"v":{"must_understand":["preview"],"operation":"read","privacy":{"land":"local"}}}}`))
-	if !slices.Equal(p.Unmet, []string{"quota"}) || !slices.Equal(p.Verb("v").Unmet, []string{"preview"}) {
+	p, _ = Decode([]byte(`{"surface_id":"a","must_understand":["quota"],"verbs":{"v":{"must_understand":["preview","foresight"],"operation":"read","privacy":{"land":"local"}}}}`))
+	if !slices.Equal(p.Unmet, []string{"quota"}) || !slices.Equal(p.Verb("v").Unmet, []string{"foresight"}) {
 		t.Errorf("%v %v", p.Unmet, p.Verb("v").Unmet)
 	}
 }

@@ -9,6 +9,9 @@ import (
 // AppendJSON writes the envelope of §6.2 by hand: its members in their order, the result as it is. It says what
 // encoding/json says without escaping for HTML, and saves a cold exec the reflection over these types.
 func (r Result) AppendJSON(dst []byte) []byte {
+	if r.Said != nil {
+		return append(dst, r.Said...)
+	}
 	dst = append(dst, `{"ok":`...)
 	if r.OK {
 		dst = append(dst, "true"...)
@@ -56,4 +59,35 @@ func appendString(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, '"')
+}
+
+// ReadResult reads an envelope that AppendJSON wrote; AppendJSON gives the same bytes again. Details are strings, or JSON.
+func ReadResult(src []byte) (Result, error) {
+	var wire struct {
+		OK      bool            `json:"ok"`
+		PackID  string          `json:"pack_id"`
+		VerbKey string          `json:"verb_key"`
+		Result  json.RawMessage `json:"result"`
+		Error   *struct {
+			Error
+			Details map[string]json.RawMessage `json:"details"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(src, &wire); err != nil {
+		return Result{}, err
+	}
+	r := Result{OK: wire.OK, PackID: wire.PackID, VerbKey: wire.VerbKey, Result: wire.Result, Said: src}
+	if wire.Error == nil {
+		return r, nil
+	}
+	r.Error = &wire.Error.Error
+	for key, value := range wire.Error.Details {
+		var text string
+		if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
+			r.Error = r.Error.With(key, text)
+		} else {
+			r.Error = r.Error.With(key, value)
+		}
+	}
+	return r, nil
 }

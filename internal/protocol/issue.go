@@ -109,7 +109,7 @@ var IssueCodes = []IssueInfo{
 	{"policy.orphan-entry", SeverityError, "§4.4", "An entry has no command or trigger."},
 	{"policy.confirm-on-read", SeverityError, "§4.5", "confirm stands on a read or a trigger."},
 	{"policy.protected", SeverityError, "§10.2", "protected means no name of the list of §10.2, or stands where no workspace is written."},
-	{"policy.preview", SeverityError, "§15.3", "preview does not name an ungated read command of the same pack."},
+	{"policy.preview", SeverityError, "§15.3", "preview names no read command of the same pack that the arguments of the write are enough for."},
 	{"binding.modes", SeverityError, "§8.1", "More than one binding mode is declared."},
 	{"binding.hub", SeverityError, "§8.2", "The hub does not fit the mode or the source."},
 	{"binding.source", SeverityError, "§8.3", "The source is missing, of a kind that its mode lacks, or has an unsafe URL."},

@@ -121,6 +121,8 @@ type Session struct {
 	Parent string
 	// Confirmed says that the composite above carries a confirmation that covers this step (§3.5).
 	Confirmed bool
+	// Shown says that a person approved the composite above: that covers the steps whose arguments he was shown (§15.2).
+	Shown bool
 }
 
 // Envelope is an exec request (§6.1). Faces build one and hand its JSON to the Executor, so that every
@@ -143,6 +145,8 @@ type Result struct {
 	Error   *Error          `json:"error,omitempty"`
 	// Notes are for a person at a face, never part of the envelope: what was done to an output (§6.5).
 	Notes []string `json:"-"`
+	// Said is the envelope as it was answered before (§15.5): the other members mean the same, and AppendJSON gives it.
+	Said []byte `json:"-"`
 }
 
 // Error says why something was refused or failed (§6.2). Message is one sentence for a person, Hint the

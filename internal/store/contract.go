@@ -134,6 +134,8 @@ type Store interface {
 	MakeLand(k LandKey) error
 	HasLand(pack string) (bool, error)
 	PurgeLand(pack string) error
+	// Shelf is where small records of a kind are kept: approvals, idempotency keys.
+	Shelf(kind string) Shelf
 	// Reader is the same store for those who must write nothing (§12.1.9).
 	Reader() Reader
 }

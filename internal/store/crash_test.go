@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -63,6 +64,9 @@ func act(s *FS, name string) error {
 			}
 		}
 		return nil
+	case "shelve":
+		k := s.Shelf("things")
+		return k.Locked(func() error { return k.Put("a", []byte(arg)) })
 	case "skill":
 		return s.PutSkill("demo", []byte(arg))
 	}
@@ -129,6 +133,34 @@ func whole(t *testing.T, s *FS) (version, previous string) {
 		t.Fatalf("half a previous pack: %v", err)
 	}
 	return meta.Version, prev.Version
+}
+
+// §15.2: a record is the old one or the new one, and what a kill left is swept by the next change.
+func Test_15_2_AKilledPutLeavesOldOrNew(t *testing.T) {
+	for old := range 2 {
+		for die := 1; ; die++ {
+			home := t.TempDir()
+			want := map[string]bool{"": old == 0, "new": true, "old": old == 1}
+			if old == 1 && killed(t, home, "shelve=old", 0) {
+				t.Fatal("killed")
+			}
+			dead := killed(t, home, "shelve=new", die)
+			k := openTest(home).Shelf("things")
+			data, err := k.Get("a")
+			if err != nil && !errors.Is(err, fs.ErrNotExist) || !want[string(data)] || !dead && string(data) != "new" {
+				t.Fatalf("killed at %d: %q %v", die, data, err)
+			}
+			if err := k.Locked(func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if entries, err := os.ReadDir(filepath.Join(home, "things")); err != nil || len(entries) > 1 {
+				t.Fatalf("killed at %d: %v are left, %v", die, entries, err)
+			}
+			if !dead {
+				break
+			}
+		}
+	}
 }
 
 func Test_11_3_KilledAtEveryPointLeavesOldOrNew(t *testing.T) {

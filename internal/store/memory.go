@@ -20,6 +20,7 @@ type Memory struct {
 	mu      sync.Mutex
 	packs   map[string][]placed // installed first, then the previous version
 	skills  map[string][]byte
+	shelves map[string]*memoryShelf
 	state   []byte // encoded, so that nobody shares a slice with it; nil when fresh
 	count   int
 }
@@ -33,7 +34,7 @@ var _ Reader = (*Memory)(nil)
 
 // NewMemory makes an empty store.
 func NewMemory(scratch string) *Memory {
-	return &Memory{scratch: scratch, packs: map[string][]placed{}, skills: map[string][]byte{}}
+	return &Memory{scratch: scratch, packs: map[string][]placed{}, skills: map[string][]byte{}, shelves: map[string]*memoryShelf{}}
 }
 
 // Home is the scratch directory.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -28,7 +29,11 @@ func limits() bounds { return bounds{time: time.Second, bytes: 1 << 20, depth: 1
 const maxLength = 64 << 10
 
 // expression is one compiled jq expression; it may run several times at once.
-type expression struct{ code *gojq.Code }
+type expression struct {
+	code *gojq.Code
+	// steps: its text names the results of steps. Without that word it may still reach them, as by to_entries.
+	steps bool
+}
 
 // compile reads an expression. The error is a clause for a person, with the place inside the text where
 // the parser knows it.
@@ -51,7 +56,7 @@ func compile(src string) (*expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &expression{code: code}, nil
+	return &expression{code: code, steps: strings.Contains(src, "steps")}, nil
 }
 
 // run gives the one value of the expression, within its bounds. One call inside jq can't be interrupted,

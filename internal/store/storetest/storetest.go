@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"§13.3 only the version that was judged comes back", judged},
 		{"§11 what cannot be copied leaves the old pack", refused},
 		{"§11.1 remove removes everything and is idempotent", remove},
+		{"§15.2 a shelf keeps whole records, one changer and one holder at a time", shelf},
 		{"§2.4 restamp keeps the digest", restamp},
 		{"§11.3 state changes are kept and unknown members preserved", state},
 		{"§11.3 an error of the change leaves the old state", stateError},
@@ -386,6 +387,64 @@ func skills(t *testing.T, s store.Store) {
 	must(t, s.DropSkill("demo"))
 	if _, err := s.Skill("demo"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Skill: %v", err)
+	}
+}
+
+func shelf(t *testing.T, s store.Store) {
+	k := s.Shelf("things")
+	if names, err := k.Names(); err != nil || len(names) != 0 {
+		t.Fatalf("a fresh shelf has %q, %v", names, err)
+	}
+	if _, err := k.Get("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("nothing is there, and Get says %v", err)
+	}
+	const workers, turns = 4, 25
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for range turns { // read, add, write: without the lock some would be lost
+				if err := s.Shelf("things").Locked(func() error {
+					old, err := k.Get("count")
+					if err != nil && !errors.Is(err, fs.ErrNotExist) {
+						return err
+					}
+					return k.Put("count", append(old, '.'))
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if data, err := k.Get("count"); err != nil || len(data) != workers*turns {
+		t.Errorf("%d of %d changes stand, %v", len(data), workers*turns, err)
+	}
+	hold := func() (release func() error) {
+		if err := k.Locked(func() (err error) { release, err = k.Hold("a"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	first := hold()
+	if first == nil || hold() != nil {
+		t.Fatal("a hold is nobody's, or two have it")
+	}
+	if err := first(); err != nil || hold() == nil {
+		t.Errorf("a released hold cannot be taken: %v", err)
+	}
+	if names, err := k.Names(); err != nil || !slices.Equal(names, []string{"count"}) {
+		t.Errorf("the records are %q, %v", names, err)
+	}
+	if err := k.Locked(func() error {
+		if k.Put("../state.json", nil) == nil || k.Put(".a", nil) == nil || k.Put("a/b", nil) == nil {
+			t.Error("a record can leave its shelf")
+		}
+		return errors.Join(k.Drop("count"), k.Drop("count"), k.Drop("a"))
+	}); err != nil {
+		t.Error(err)
+	}
+	if names, err := k.Names(); err != nil || len(names) != 0 {
+		t.Errorf("what was dropped stands: %q, %v", names, err)
 	}
 }
 

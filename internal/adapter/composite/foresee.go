@@ -1,0 +1,34 @@
+package composite
+
+import (
+	"context"
+
+	"hcpx/internal/adapter"
+	"hcpx/internal/jsondoc"
+)
+
+var _ adapter.Foreseer = (*command)(nil)
+
+// Foresee evaluates the arguments of the calls with no result of any step (§15.2). What names such a result, or fails
+// without one, is nil; what reaches one in another way will differ from what is given here when it runs.
+func (c *command) Foresee(ctx context.Context, args *jsondoc.Node) []*jsondoc.Node {
+	input := map[string]any{"args": args.Any(), "steps": map[string]any{}}
+	var out []*jsondoc.Node
+	for i := range c.steps {
+		s := &c.steps[i]
+		switch {
+		case s.Verb == "":
+		case s.args == nil:
+			out = append(out, jsondoc.Obj())
+		case s.args.steps:
+			out = append(out, nil)
+		default:
+			v, err := s.args.run(ctx, input, c.bounds)
+			if err != nil || v.Kind != jsondoc.Object {
+				v = nil
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
