@@ -56,6 +56,12 @@ func showValue(p *page, raw json.RawMessage) {
 	p.given(indented(raw) + "\n")
 }
 
+// planGuard is what a plan says of the protected names (§10.2).
+type planGuard struct {
+	Guarded []string `json:"guarded"`
+	May     []string `json:"may_change"`
+}
+
 // planView is what a plan says (§15.1), as far as a page shows it.
 type planView struct {
 	Argv      []string   `json:"argv"`
@@ -70,13 +76,10 @@ type planView struct {
 	Degraded  []string   `json:"degraded"`
 	Withheld  []string   `json:"withheld"`
 	Isolation string     `json:"isolation"`
-	Protected *struct {
-		Guarded []string `json:"guarded"`
-		May     []string `json:"may_change"`
-	} `json:"protected"`
-	Network planNet    `json:"network"`
-	Limits  planLimits `json:"limits"`
-	Steps   []struct {
+	Protected *planGuard `json:"protected"`
+	Network   planNet    `json:"network"`
+	Limits    planLimits `json:"limits"`
+	Steps     []struct {
 		ID   string `json:"id"`
 		Pack string `json:"pack_id"`
 		Verb string `json:"verb_key"`
@@ -169,7 +172,7 @@ func showPlan(p *page, r protocol.Result) {
 		[2]string{"in", v.Cwd},
 		[2]string{"reads", strings.Join(v.Reads, " ")},
 		[2]string{"writes", strings.Join(v.Writes, " ")},
-		[2]string{"protected", protectedWord(v)},
+		[2]string{"protected", protectedWord(v.Protected)},
 		[2]string{"executes", strings.Join(v.Executes, " ")},
 		[2]string{"withheld", strings.Join(v.Withheld, " ")},
 		[2]string{"private", strings.Join(append(v.Private.Writes, readOnly(v.Private.Reads)...), " ")},
@@ -240,14 +243,14 @@ func isolationWord(v planView) string {
 const notKept = ". Nothing else is: a script that you run later, or a repository below the root, is as the command leaves it"
 
 // protectedWord says what of the list of §10.2 the command changes by design; "" when it changes no workspace.
-func protectedWord(v planView) string {
+func protectedWord(v *planGuard) string {
 	switch {
-	case v.Protected == nil:
+	case v == nil:
 		return ""
-	case len(v.Protected.May) == 0:
-		return "a closed list of names in the root and git's directories is put back if it changes them: " + strings.Join(v.Protected.Guarded, "; ") + notKept
+	case len(v.May) == 0:
+		return "a closed list of names in the root and git's directories is put back if it changes them: " + strings.Join(v.Guarded, "; ") + notKept
 	}
-	return "it may change by design: " + strings.Join(v.Protected.May, " ") + "; all others of a closed list are put back: " + strings.Join(v.Protected.Guarded, "; ") + notKept
+	return "it may change by design: " + strings.Join(v.May, " ") + "; all others of a closed list are put back: " + strings.Join(v.Guarded, "; ") + notKept
 }
 
 func confirmWord(v planView) string {

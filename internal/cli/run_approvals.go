@@ -69,20 +69,18 @@ func previewFlag(v *lifecycle.PreviewView) string {
 
 // shownPlan is what an approval shows of a plan, and of each step of a composite.
 type shownPlan struct {
-	Argv      []string `json:"argv"`
-	Stdin     string   `json:"stdin"`
-	Cwd       string   `json:"cwd"`
-	Env       []string `json:"env"`
-	Reads     []string `json:"reads"`
-	Writes    []string `json:"writes"`
-	Executes  []string `json:"executes"`
-	Withheld  []string `json:"withheld"`
-	Network   planNet  `json:"network"`
-	Isolation string   `json:"isolation"`
-	Protected *struct {
-		May []string `json:"may_change"`
-	} `json:"protected"`
-	Steps []struct {
+	Argv      []string   `json:"argv"`
+	Stdin     string     `json:"stdin"`
+	Cwd       string     `json:"cwd"`
+	Env       []string   `json:"env"`
+	Reads     []string   `json:"reads"`
+	Writes    []string   `json:"writes"`
+	Executes  []string   `json:"executes"`
+	Withheld  []string   `json:"withheld"`
+	Network   planNet    `json:"network"`
+	Isolation string     `json:"isolation"`
+	Protected *planGuard `json:"protected"`
+	Steps     []struct {
 		ID      string          `json:"id"`
 		Pack    string          `json:"pack_id"`
 		Verb    string          `json:"verb_key"`
@@ -133,13 +131,9 @@ func showShownPlan(p *page, v shownPlan, in string) {
 		p.raw(in + p.paint(faint, "is given on stdin:") + "\n" + indent(visibleLines(v.Stdin), in+"  ") + "\n")
 	}
 	list := func(words []string) string { return visible(quoted(words)) }
-	guards := ""
-	if v.Protected != nil {
-		guards = protectedWord(planView{Protected: v.Protected})
-	}
 	p.facts(
 		[2]string{in + "in", visible(v.Cwd)}, [2]string{in + "reads", list(v.Reads)}, [2]string{in + "writes", list(v.Writes)},
-		[2]string{in + "executes", list(v.Executes)}, [2]string{in + "withheld", list(v.Withheld)}, [2]string{in + "protected", guards},
+		[2]string{in + "executes", list(v.Executes)}, [2]string{in + "withheld", list(v.Withheld)}, [2]string{in + "protected", protectedWord(v.Protected)},
 		[2]string{in + "environment", list(v.Env)}, [2]string{in + "network", visible(strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " ")))},
 		[2]string{in + "isolation", v.Isolation},
 	)
