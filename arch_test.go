@@ -41,6 +41,7 @@ var rooms = []struct {
 	{"internal/learn", "protocol egress procs"},
 	{"internal/pack", "protocol jsondoc manifest policy skill stamp"},
 	{"internal/grant", "protocol jsondoc"},
+	{"internal/vault", "protocol"},
 	{"internal/binding", "protocol jsondoc manifest"},
 	{"internal/binding/hubtest", "protocol manifest binding"},
 	{"internal/adapter", "protocol jsondoc manifest sandbox"},
