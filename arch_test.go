@@ -42,6 +42,7 @@ var rooms = []struct {
 	{"internal/pack", "protocol jsondoc manifest policy skill stamp"},
 	{"internal/grant", "protocol jsondoc"},
 	{"internal/vault", "protocol"},
+	{"internal/vault/vaulttest", "protocol vault"},
 	{"internal/binding", "protocol jsondoc manifest"},
 	{"internal/binding/hubtest", "protocol manifest binding"},
 	{"internal/adapter", "protocol jsondoc manifest sandbox"},
