@@ -6,13 +6,12 @@
 // login, is an error with its own sentence, never a reason to look or to write elsewhere.
 //
 // Nouns: Store (the contract; vaulttest is its suite), Options (all that is known of this user and machine: the
-// room reads no environment), Shield (no dump of this process while it holds a secret, §8.4). Whose secret a
-// name means is joined by the caller; what a secret is good for is asked in binding.
+// room reads no environment). Conceal keeps this process from being dumped (§8.4). Whose secret a name means is
+// joined by the caller; what a secret is good for is asked in binding.
 package vault
 
 import (
 	"context"
-	"sync"
 
 	"hcpx/internal/protocol"
 )
@@ -65,11 +64,4 @@ type Options struct {
 	Passphrase func(ctx context.Context, fresh bool) ([]byte, *protocol.Error)
 	// ByPassphrase has a vault that is made now kept by a passphrase, not by a key file.
 	ByPassphrase bool
-}
-
-// Shield keeps this process from being dumped or traced by others of its user (§8.4) while at least one credential
-// is held. The zero Shield is ready; a process has one, since the kernel keeps one flag.
-type Shield struct {
-	mu   sync.Mutex
-	held int
 }

@@ -46,6 +46,9 @@ type slot struct {
 
 // Get: the record says where, and nothing else is asked.
 func (v *vault) Get(ctx context.Context, name string) ([]byte, bool, *protocol.Error) {
+	if err := Conceal(); err != nil {
+		return nil, false, err
+	}
 	r, err := v.look(name)
 	if err != nil {
 		return nil, false, err
@@ -81,6 +84,9 @@ func (v *vault) Set(ctx context.Context, name string, value []byte) *protocol.Er
 		return fail("An empty secret is not kept.").WithHint("hcpx help connect")
 	case len(value) > MaxValue:
 		return fail("A secret of more than 64 KiB is not kept.").WithHint("hcpx help connect")
+	}
+	if err := Conceal(); err != nil {
+		return err
 	}
 	r, err := v.look(name)
 	if err != nil {
@@ -188,6 +194,9 @@ func (v *vault) Delete(ctx context.Context, name string) *protocol.Error {
 }
 
 func (v *vault) deleteFile(ctx context.Context, name string) *protocol.Error {
+	if err := Conceal(); err != nil {
+		return err
+	}
 	k, err := v.key(ctx)
 	if err != nil {
 		return err
@@ -280,6 +289,9 @@ func (v *vault) keyring(ctx context.Context) (session, *protocol.Error) {
 
 // Check opens what is kept, without showing any of it.
 func (v *vault) Check(ctx context.Context) *protocol.Error {
+	if err := Conceal(); err != nil {
+		return err
+	}
 	r, err := v.record()
 	if err != nil {
 		return err

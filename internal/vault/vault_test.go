@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
-	"hcpx/internal/protocol"
 	"hcpx/internal/vault"
 	"hcpx/internal/vault/vaulttest"
 )
@@ -16,14 +16,20 @@ func home(t *testing.T) vault.Options {
 	return vault.Options{Dir: filepath.Join(dir, "home", "secrets"), Config: filepath.Join(dir, "config")}
 }
 
+func deadline() (context.Context, func()) {
+	return context.WithTimeout(context.Background(), time.Minute)
+}
+
+func set(t *testing.T, s vault.Store, name, value string) {
+	t.Helper()
+	if err := s.Set(t.Context(), name, []byte(value)); err != nil {
+		t.Fatal(name, err, err.Hint)
+	}
+}
+
 func Test_8_3_Vault(t *testing.T) {
 	vaulttest.Run(t, func(t *testing.T) vaulttest.Place {
 		o := home(t)
 		return vaulttest.Place{Kind: vault.File, Open: func() vault.Store { return vault.Open(o) }}
 	})
-}
-
-// phrase answers as a person who always types the same.
-func phrase(text string) func(context.Context, bool) ([]byte, *protocol.Error) {
-	return func(context.Context, bool) ([]byte, *protocol.Error) { return []byte(text), nil }
 }
