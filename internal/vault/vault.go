@@ -129,7 +129,10 @@ func (v *vault) setKeyring(ctx context.Context, name string, value []byte) *prot
 				return undo
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return v.point("keyring:done")
 	})
 }
 
@@ -181,6 +184,9 @@ func (v *vault) Delete(ctx context.Context, name string) *protocol.Error {
 		return v.locked(ctx, func(r *record) *protocol.Error {
 			if r.where(name) != Keyring {
 				return nil
+			}
+			if err := v.point("keyring:remove"); err != nil {
+				return err
 			}
 			if err := s.remove(slot{store: r.id, name: name}); err != nil {
 				return err
