@@ -118,20 +118,6 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// run starts a program and ends it with the test.
-func run(t *testing.T, c *exec.Cmd) {
-	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stop(c) })
-}
-
-func stop(c *exec.Cmd) {
-	_ = c.Process.Kill()
-	_ = c.Wait()
-}
-
 func Test_8_3_Keyring(t *testing.T) {
 	d := startBus(t)
 	d.startService(t, "login passphrase")

@@ -116,6 +116,20 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
+// run starts a program and ends it with the test.
+func run(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(c) })
+}
+
+func stop(c *exec.Cmd) {
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
 // killed runs an act in a process that dies at a point and says whether it did.
 func killed(t *testing.T, die int, args ...string) bool {
 	t.Helper()
