@@ -32,6 +32,7 @@ func (r *run) denied(err *protocol.Error) protocol.Result {
 	if err.Step == 0 {
 		err.Step = r.step
 	}
+	r.mask.refusal(err)
 	e := r.entry(audit.Denial)
 	e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
 	if fault := r.p.Audit.Append(e, false); fault != nil {
@@ -47,6 +48,7 @@ func (r *run) intend() *protocol.Error {
 	e.Confirm = r.confirm.by
 	sum := sha256.Sum256(r.plan().Append(nil))
 	e.PlanHash = hex.EncodeToString(sum[:])
+	e.Detail = r.lent()
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
 		return r.unrecorded(fault, "not run", 9)
 	}
@@ -66,7 +68,7 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 		e.Exit = &out.Outcome.Exit
 		e.Sandbox = marshal(out.Outcome.Report)
 	}
-	e.Detail = r.detail(out)
+	e.Detail = r.mask.bytes(r.detail(out))
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
 		return r.unrecorded(fault, "run", 10).With("ran", true)
 	}

@@ -73,9 +73,9 @@ type mints struct {
 	count int
 }
 
-func (m *mints) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *protocol.Error) {
+func (m *mints) Mint(ctx context.Context, b *manifest.Binding, s binding.Scope, lasts time.Duration) (*binding.Minted, *protocol.Error) {
 	m.count++
-	return m.Hub.Mint(b, s)
+	return m.Hub.Mint(ctx, b, s, lasts)
 }
 
 // logbook keeps entries and fails from the n-th entry on.
@@ -139,7 +139,7 @@ func newRig(t testing.TB) *rig {
 func newRigOn(t testing.TB, st store.Store) *rig {
 	t.Helper()
 	r := &rig{t: t, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
-		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
+		hub: &mints{Hub: binding.NewHub(binding.Options{})}, log: &logbook{}}
 	ids := 0
 	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: func() time.Time { return testNow }, Places: places.Places{Home: t.TempDir()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}

@@ -36,6 +36,8 @@ type run struct {
 	call     *adapter.Call    // 5
 	confirm  confirmation     // 6
 	minted   *binding.Minted  // 7
+	owner    string           // 7: who connected; "" when nothing of a person's is used
+	mask     *mask            // 7
 	world    *gate.World      // 8
 	box      sandbox.Box      // 8
 	guarded  *protect.Guard   // 8, until 9 is over
