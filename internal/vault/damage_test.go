@@ -225,7 +225,11 @@ func Test_8_3_ALockIsNoLink(t *testing.T) {
 func Test_8_3_EveryByteCounts(t *testing.T) {
 	c := newScene(t)
 	whole := read(t, c.age)
-	for i := range whole {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for i := 0; i < len(whole); i += step {
 		b := bytes.Clone(whole)
 		b[i] ^= 1 << (i % 8)
 		write(t, c.age, b, 0o600)

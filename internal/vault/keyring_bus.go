@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,16 +66,16 @@ func (b bus) reach(ctx context.Context) (session, string, *protocol.Error) {
 		return nil, "this login has no session bus", nil
 	}
 	limit, cancel := context.WithTimeout(ctx, busPatience)
+	c := &conversation{limit: limit}
 	raw := dial(limit, b.address)
 	if raw == nil {
-		cancel()
-		if ctx.Err() != nil {
-			return nil, "", ended(ctx, "the session bus")
+		defer cancel()
+		if limit.Err() != nil {
+			return nil, "", c.failed("the session bus", limit.Err())
 		}
 		return nil, "the session bus does not answer", nil
 	}
 	stop := context.AfterFunc(limit, func() { _ = raw.Close() })
-	c := &conversation{limit: limit}
 	conn, err := dbus.NewConn(raw, dbus.WithContext(limit))
 	c.conn = conn
 	c.end = func() {
@@ -175,7 +174,7 @@ func lockedRing() *protocol.Error {
 	return fail("The keyring of the OS is locked, and no other place is tried. Unlock it, and try again.").WithHint(unlockHint)
 }
 
-// unlocked has the service unlock an object if that needs no person.
+// unlocked has the service unlock an object if that needs no person; a prompt would.
 func (c *conversation) unlocked(path dbus.ObjectPath) *protocol.Error {
 	var done []dbus.ObjectPath
 	var prompt dbus.ObjectPath
@@ -183,7 +182,7 @@ func (c *conversation) unlocked(path dbus.ObjectPath) *protocol.Error {
 	switch {
 	case err != nil:
 		return c.failed("the keyring", err)
-	case !slices.Contains(done, path):
+	case prompt != nowhere:
 		return lockedRing()
 	}
 	return nil

@@ -217,7 +217,11 @@ func Test_8_3_KilledAtRandomMoments(t *testing.T) {
 	set(t, s, "other", "the-other-value")
 	values := []string{"first-value", strings.Repeat("a long value ", 4000)}
 	set(t, s, "name", values[0])
-	for i := range 60 {
+	kills := 60
+	if testing.Short() {
+		kills = 20
+	}
+	for i := range kills {
 		c := child(t, root, "", "set", "name", values[i%2], "0")
 		c.Stderr = nil
 		out, err := c.StdoutPipe()
@@ -264,7 +268,10 @@ func crowd(t *testing.T, n int, args func(i int) []string) {
 func Test_8_3_50ProcessesWriteAtOnce(t *testing.T) { fifty(t, "") }
 
 func fifty(t *testing.T, bus string) {
-	const n = 50
+	n := 50
+	if testing.Short() {
+		n = 12
+	}
 	root := t.TempDir() // the key and the vault are made by one of them
 	crowd(t, n, func(i int) []string {
 		return []string{root, bus, "set", fmt.Sprint("name/", i), fmt.Sprint("the value of ", i)}
