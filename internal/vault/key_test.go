@@ -252,3 +252,40 @@ func sweep(t *testing.T, dir, value string) {
 		return nil
 	}))
 }
+
+// §8.3: of a vault under a passphrase and one under a key file that are begun at once, one is made; the other is an
+// error, and no secret is sealed with a key that will not be looked for.
+func Test_8_3_TwoKindsOfVaultBegunAtOnce(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		o := home(t)
+		phrased := o
+		phrased.ByPassphrase, phrased.Passphrase = true, (&person{says: "phrase one"}).ask
+		begun := false
+		plain := vault.OpenFaulty(o, func(point string) error {
+			if point == "vault.key.new:synced" && !begun {
+				begun = true
+				other := vault.OpenFaulty(phrased, func(point string) error {
+					if point == "vault.age.new:write" && !whole {
+						return os.ErrDeadlineExceeded // it got as far as its key
+					}
+					return nil
+				})
+				if err := other.Set(t.Context(), "name", []byte(canary)); (err == nil) != whole {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		if err := plain.Set(t.Context(), "other", []byte(canary)); err == nil || err.Code != protocol.BindingFailed || !begun {
+			t.Errorf("whole %v: %v", whole, err)
+		}
+		if got, want := have(t, vault.Open(phrased), "name"), map[bool]string{true: canary}[whole]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		set(t, vault.Open(phrased), "name", "value")
+		if got := have(t, vault.Open(phrased), "name"); got != "value" {
+			t.Errorf("%q", got)
+		}
+		refusedBy(t, o, "nobody to ask")
+	}
+}
