@@ -44,7 +44,7 @@ func (h *hub) ask(ctx context.Context, src *manifest.Source, client string, form
 	}
 	root, err := h.understand(a, src.TokenURL)
 	if err != nil {
-		return issued{}, err
+		return issued{}, h.apart(err, a, src)
 	}
 	return tokenOf(root, src, sent)
 }
@@ -86,22 +86,30 @@ func (h *hub) understand(a answer, to string) (*jsondoc.Node, *protocol.Error) {
 	case word == "temporarily_unavailable" || word == "server_error":
 		return nil, failed(Server, who+" failed: "+word+".")
 	case a.status >= 400 || word != "":
-		return nil, h.no(a, who, word)
+		return nil, no(a, who, word)
 	case a.status != 200 || !object:
 		return nil, failed(Malformed, who+" gave an answer that is no JSON object.")
 	}
 	return root, nil
 }
 
-// no is a server's refusal. Clocks that are far apart are the likelier reason for one.
-func (h *hub) no(a answer, who, word string) *protocol.Error {
+// apart lays a refused exchange to clocks that are far apart: what is exchanged was signed by the clock of a machine. No
+// other grant depends on the clock of who asks.
+func (h *hub) apart(err *protocol.Error, a answer, src *manifest.Source) *protocol.Error {
+	if src.Kind != manifest.KindTokenExchange || reasonOf(err) != Denied || a.date.IsZero() {
+		return err
+	}
+	apart := h.Now().Sub(a.date).Abs()
+	if apart <= farClock {
+		return err
+	}
+	return failed(Clock, fmt.Sprintf("%s; its clock and this machine's are %s apart.", protocol.Clause(err.Message), apart.Round(time.Second))).With("error", err.Details["error"])
+}
+
+// no is a server's refusal.
+func no(a answer, who, word string) *protocol.Error {
 	if word == "" {
 		word = fmt.Sprintf("status %d", a.status)
-	}
-	if !a.date.IsZero() {
-		if apart := h.Now().Sub(a.date).Abs(); apart > farClock {
-			return failed(Clock, fmt.Sprintf("%s refused (%s); its clock and this machine's are %s apart.", who, word, apart.Round(time.Second))).With("error", word)
-		}
 	}
 	return failed(Denied, who+" refused: "+word+".").With("error", word)
 }
