@@ -49,12 +49,20 @@ func (h *hub) browser(ctx context.Context, src *manifest.Source, p Person, r *re
 		q.Set(key, value)
 	}
 	address.RawQuery = q.Encode()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	back := callback{host: ln.Addr().String(), state: state, src: src}.listen(ctx, ln)
 	p.Visit(address.String(), "")
-	code, err := (callback{host: ln.Addr().String(), state: state, src: src}).await(ctx, ln)
-	if err != nil {
-		return err
+	var came came
+	select {
+	case came = <-back:
+	case <-ctx.Done():
+		came.err = waited(ctx, "the person at "+host(src.AuthURL))
 	}
-	got, err := h.ask(ctx, src, r.Client, url.Values{"grant_type": {grantCode}, "code": {code}, "redirect_uri": {at}, "code_verifier": {verifier}})
+	if came.err != nil {
+		return came.err
+	}
+	got, err := h.ask(ctx, src, r.Client, url.Values{"grant_type": {grantCode}, "code": {came.code}, "redirect_uri": {at}, "code_verifier": {verifier}})
 	if err != nil {
 		return err
 	}
@@ -84,10 +92,8 @@ type came struct {
 	err  *protocol.Error
 }
 
-func (c callback) await(ctx context.Context, ln net.Listener) (string, *protocol.Error) {
+func (c callback) listen(ctx context.Context, ln net.Listener) <-chan came {
 	got := make(chan came, 1)
-	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
-	defer stop()
 	go func() {
 		for {
 			conn, err := ln.Accept()
@@ -97,12 +103,7 @@ func (c callback) await(ctx context.Context, ln net.Listener) (string, *protocol
 			go c.serve(ctx, conn, got)
 		}
 	}()
-	select {
-	case g := <-got:
-		return g.code, g.err
-	case <-ctx.Done():
-		return "", waited(ctx, "the person at "+host(c.src.AuthURL))
-	}
+	return got
 }
 
 // serve reads one request; a browser may open connections that it never uses.

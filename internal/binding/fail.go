@@ -3,6 +3,7 @@ package binding
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"hcpx/internal/protocol"
 )
@@ -43,7 +44,7 @@ func reasonOf(err *protocol.Error) Reason {
 // waited tells apart why a context ended.
 func waited(ctx context.Context, what string) *protocol.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failed(Timeout, what+" gave no answer in time.")
+		return failed(Timeout, strings.ToUpper(what[:1])+what[1:]+" gave no answer in time.")
 	}
 	return failed(Canceled, "The mint was cancelled before "+what+" had answered.")
 }
