@@ -13,7 +13,8 @@ import (
 // hide.
 type mask struct {
 	forms []form
-	first [256][]int // forms by the byte that they may begin with
+	first [256][]int    // forms by the byte that they may begin with
+	pairs [1 << 16]bool // two bytes that some form may begin with: all that most of a text is asked
 }
 
 // newMask makes the mask of the secrets of one run; nil when there are none.
@@ -28,6 +29,7 @@ func newMask(secrets []string) *mask {
 		return nil
 	}
 	for i, f := range m.forms {
+		f.pairs(&m.pairs)
 		var seen [256]bool
 		for _, s := range first(f) {
 			if !seen[s[0]] {
@@ -49,6 +51,9 @@ func first(f form) [][]byte {
 
 // at is the end of the longest secret that begins at i, 0 when none does.
 func (m *mask) at(text []byte, i int) int {
+	if i+1 < len(text) && !m.pairs[int(text[i])<<8|int(text[i+1])] {
+		return 0
+	}
 	longest := 0
 	for _, n := range m.first[text[i]] {
 		f := m.forms[n]

@@ -121,6 +121,29 @@ func breaks() [][]byte {
 	return [][]byte{[]byte("\n"), []byte("\r"), []byte(`\n`), []byte(`\r`), []byte("%0A"), []byte("%0a"), []byte("%0D"), []byte("%0d")}
 }
 
+// pairs marks the two bytes that a text of the form may begin with.
+func (f form) pairs(all *[1 << 16]bool) {
+	for _, s := range first(f) {
+		if len(s) > 1 {
+			all[int(s[0])<<8|int(s[1])] = true
+			continue
+		}
+		if len(f.units) == 1 {
+			for next := range 256 {
+				all[int(s[0])<<8|next] = true
+			}
+			continue
+		}
+		next := f.units[1]
+		if f.lines {
+			next = append(breaks(), next...)
+		}
+		for _, t := range next {
+			all[int(s[0])<<8|int(t[0])] = true
+		}
+	}
+}
+
 // match reads units from the start of text: how many fit, where the last ended, and whether the text ended before the
 // form did.
 func (f form) match(units [][][]byte, text []byte) (fit, end int, short bool) {
