@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A canary is a secret of the sweep: it has what encoders escape, and its name says whose it is.
@@ -78,7 +79,7 @@ func newSweeper(t *testing.T) *sweeper {
 			name = "exchange"
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(map[string]any{"access_token": canaryOf(name), "token_type": "Bearer", "expires_in": 3600}); err != nil {
+		if err := json.NewEncoder(w).Encode(map[string]any{"access_token": canaryOf(name), "token_type": "Bearer", "expires_in": 40}); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -202,6 +203,51 @@ func Test_8_4_NoCredentialLeavesItsChild(t *testing.T) {
 	}
 	if out := s.must("", "doctor", "--json"); strings.Contains(out, "no connection uses it") {
 		t.Errorf("a secret is left: %s", out)
+	}
+	s.sweep()
+}
+
+// §8.4, §8.5: a runtime that is killed at any moment of a mint, a connect or a disconnect leaves no secret in the open, no
+// lock, and nothing that repair cannot take away.
+func Test_8_4_KilledWhileMintingNothingIsLeft(t *testing.T) {
+	s := newSweeper(t)
+	if err := os.Mkdir(filepath.Join(s.dir, "work"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.must("", "install", filepath.Join(s.dir, "client"), "--allow-bin")
+	s.must("", "activate", "client")
+	kills := 90
+	if testing.Short() {
+		kills = 15
+	}
+	for i := range kills {
+		words := [][]string{{"exec", "client", "leak", "--", "how=ok"}, {"connect", "client"}, {"disconnect", "client"}, {"connect", "client"}}[i%4]
+		c := s.command(words...)
+		c.Dir = filepath.Join(s.dir, "work")
+		c.Stdin = strings.NewReader(canaryOf("typed") + "\n")
+		var out bytes.Buffer
+		c.Stdout, c.Stderr = &out, &out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The moment is spread over the whole of a run, whatever this machine needs for one.
+		kill := time.AfterFunc(time.Duration(1+i*7%60)*time.Millisecond, func() { _ = c.Process.Kill() }) // it may have ended
+		_ = c.Wait()                                                                                      // killed or not, both are looked at below
+		kill.Stop()
+		s.said.Write(out.Bytes())
+	}
+	s.must("", "repair", "--json")
+	s.must(canaryOf("typed")+"\n", "connect", "client")
+	if out := s.must("", "exec", "client", "leak", "--json", "--", "how=ok"); !strings.Contains(out, "[redacted]") {
+		t.Errorf("it does not mint after all kills: %s", out)
+	}
+	s.must("", "disconnect", "client")
+	if out := s.must("", "doctor", "--json"); strings.Contains(out, "no connection uses it") {
+		t.Errorf("a secret is left: %s", out)
+	}
+	s.must("", "audit", "verify")
+	if left := s.found(s.said.Bytes()); len(left) > 0 {
+		t.Errorf("what was said holds %q", left)
 	}
 	s.sweep()
 }
