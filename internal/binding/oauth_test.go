@@ -151,13 +151,13 @@ func Test_8_4_RevocationIsToldAndNothingElseIsTried(t *testing.T) {
 	}
 	r.clock.forward(time.Hour)
 	for range 2 {
-		before := len(r.requests)
+		before := r.count()
 		err := r.refusedMint(b, s)
 		if err.Details["reason"] != string(binding.Revoked) || err.Hint != "hcpx connect transit" {
 			t.Errorf("%v %v", err, err.Details)
 		}
-		if len(r.requests) != before+1 {
-			t.Errorf("%d requests for one mint", len(r.requests)-before)
+		if r.count() != before+1 {
+			t.Errorf("%d requests for one mint", r.count()-before)
 		}
 	}
 	// Connecting again asks again, since what is kept is dead.
@@ -183,8 +183,18 @@ func Test_8_3_ClientCredentials(t *testing.T) {
 	if next, reused := r.token(b, s, time.Minute); reused || next == first {
 		t.Error("an old token")
 	}
-	if r.requests[0].Get("client_secret") != "" || !strings.HasPrefix(r.auth[0], "Basic ") {
-		t.Errorf("%v %q", r.requests[0], r.auth[0])
+	if requests, auth := r.sent(); requests[0].Get("client_secret") != "" || !strings.HasPrefix(auth[0], "Basic ") {
+		t.Errorf("%v %q", requests[0], auth[0])
+	}
+	// client_auth post says it in the body, and only there.
+	posting := bound(binding.Mothership, r.source(manifest.KindClientCredentials, "sid1"))
+	posting.From.ClientAuth = manifest.ClientPost
+	r.faulty(status(200, `{"access_token":"a-good-token","token_type":"Bearer"}`))
+	r.connect(posting, scope("posting", ""), "verysecret")
+	r.faulty(nil)
+	requests, auth := r.sent()
+	if last := requests[len(requests)-1]; last.Get("client_id") != "sid1" || last.Get("client_secret") != "verysecret" || auth[len(auth)-1] != "" {
+		t.Errorf("%v %q", last, auth[len(auth)-1])
 	}
 	wrong := scope("other", "")
 	_, err := r.Connect(t.Context(), b, wrong, r.person("not-the-secret"))
@@ -215,7 +225,8 @@ func Test_8_3_TokenExchange(t *testing.T) {
 	if !reused || got == subject {
 		t.Errorf("reused %v", reused)
 	}
-	if last := r.requests[len(r.requests)-1]; last.Get("subject_token") != subject || last.Get("requested_token_type") == "" {
+	requests, _ := r.sent()
+	if last := requests[len(requests)-1]; last.Get("subject_token") != subject || last.Get("requested_token_type") == "" {
 		t.Error("no exchange of the subject")
 	}
 	// A subject that is refused while the clocks are far apart is laid to the clocks.
@@ -262,7 +273,7 @@ func Test_8_5_AFamilySharesOneConsentOfOneSource(t *testing.T) {
 		change(&src)
 		thief := scope("thief", "city")
 		thief.Elsewhere = true
-		before := len(r.requests)
+		before := r.count()
 		_, err := r.Connect(t.Context(), bound(binding.User, &src), thief, r.person("what-was-typed"))
 		if err == nil || err.Details["reason"] != string(binding.Denied) || !strings.Contains(err.Message, "family city") {
 			t.Errorf("another %s: %v", name, err)
@@ -270,7 +281,7 @@ func Test_8_5_AFamilySharesOneConsentOfOneSource(t *testing.T) {
 		if err := r.refusedMint(bound(binding.User, &src), thief); err.Details["reason"] != string(binding.Denied) {
 			t.Errorf("another %s: %v", name, err)
 		}
-		if len(r.requests) != before {
+		if r.count() != before {
 			t.Errorf("another %s: a request was sent", name)
 		}
 	}

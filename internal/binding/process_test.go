@@ -160,7 +160,7 @@ func Test_8_3_TheLoopbackPortTakesOneAnswer(t *testing.T) {
 	if _, err := r.Connect(ctx, b, s, p); err != nil {
 		t.Fatalf("%v %v", err, err.Details)
 	}
-	if r.asked("authorization_code") != 1 || len(r.requests[0].Get("code_verifier")) != 43 {
+	if requests, _ := r.sent(); r.asked("authorization_code") != 1 || len(requests[0].Get("code_verifier")) != 43 {
 		t.Errorf("%d codes were used", r.asked("authorization_code"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,11 +48,6 @@ type public struct{ *storage.Client }
 
 func (public) AuthMethod() oidc.AuthMethod         { return oidc.AuthMethodNone }
 func (public) ApplicationType() op.ApplicationType { return op.ApplicationTypeNative }
-
-// posting is a web client that says who it is in the body.
-type posting struct{ *storage.Client }
-
-func (posting) AuthMethod() oidc.AuthMethod { return oidc.AuthMethodPost }
 
 const (
 	webSecret    = "web secret/with+signs&more="
@@ -110,6 +106,19 @@ func (p *provider) faulty(f func(w http.ResponseWriter, r *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
+}
+
+// sent are the requests to the token endpoint so far, and their Authorization headers.
+func (p *provider) sent() ([]url.Values, []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests), slices.Clone(p.auth)
+}
+
+// count is how many they are.
+func (p *provider) count() int {
+	requests, _ := p.sent()
+	return len(requests)
 }
 
 // asked counts the requests of a grant.
