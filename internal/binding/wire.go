@@ -209,6 +209,9 @@ func readHead(in *bufio.Reader, left *int) (answer, error) {
 	}
 	for {
 		line, err := readLine(in, left)
+		if err == nil && line == "" && a.chunks && version == "HTTP/1.0" {
+			err = errAnswer // which has no chunks
+		}
 		if err != nil || line == "" {
 			return a, err
 		}
