@@ -100,7 +100,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		box.refuse = protocol.Fail(protocol.SandboxUnavailable, "This kernel holds nothing.")
 	}
 	now := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
-	g := &gate.Gate{Store: w.st, Sandbox: box, Hub: binding.NewHub(), Now: now, Places: places.Places{Home: t.TempDir(), Store: w.st.Home()}, Rules: app.rules(),
+	g := &gate.Gate{Store: w.st, Sandbox: box, Hub: binding.NewHub(binding.Options{}), Now: now, Places: places.Places{Home: t.TempDir(), Store: w.st.Home()}, Rules: app.rules(),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
 	log := &audit.Memory{}
 	w.life = &lifecycle.Lifecycle{Store: w.st, Audit: log, Gate: g, Now: now, NewID: func() string { return "id" },

@@ -14,7 +14,6 @@ import (
 	"hcpx/internal/adapter/composite"
 	"hcpx/internal/adapter/wrap"
 	"hcpx/internal/audit"
-	"hcpx/internal/binding"
 	"hcpx/internal/gate"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/lifecycle"
@@ -28,6 +27,7 @@ import (
 	"hcpx/internal/session"
 	"hcpx/internal/settings"
 	"hcpx/internal/store"
+	"hcpx/internal/vault"
 )
 
 // Options are what a process gives.
@@ -45,6 +45,8 @@ type Options struct {
 	Watch *Watch // counts what the doors did; nil outside conformance
 	// Lookup resolves the names of network hosts (§10.2); nil: as this machine does.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Passphrase asks a person for that of the vault (§8.3); nil: nobody can be asked.
+	Passphrase func(ctx context.Context, fresh bool) ([]byte, *protocol.Error)
 	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
 }
@@ -65,6 +67,7 @@ type App struct {
 	workspace string             // whose hcp.toml the settings have
 
 	store  func() *store.FS
+	vault  func() vault.Store
 	audit  func() audit.Log
 	system func() *sandbox.System
 	gate   func() *gate.Gate
@@ -97,6 +100,7 @@ func Open(o Options) (*App, *protocol.Error) {
 	}
 	a.store = sync.OnceValue(func() *store.FS { return store.OpenFS(home, store.Options{Now: o.Now, Done: o.Done}) })
 	a.audit = sync.OnceValue(a.newAudit)
+	a.vault = sync.OnceValue(a.newVault)
 	a.wire()
 	return a, nil
 }
@@ -195,12 +199,12 @@ func (a *App) newAudit() audit.Log {
 
 func (a *App) newGate() *gate.Gate {
 	g := &gate.Gate{
-		Store: a.store(), Hub: binding.NewHub(),
+		Store:    a.store(),
 		Sandbox:  a.guarded(a.system()),
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
 		Now:      a.o.Now, Places: a.places, Limits: a.limits(), Rules: a.rules(),
 	}
-	if a.o.Watch != nil {
+	if g.Hub = a.newHub(g); a.o.Watch != nil {
 		g.Hub = watchedHub{g.Hub, a.o.Watch}
 	}
 	return g
@@ -257,7 +261,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: int(a.settings.PackFiles), Bytes: a.settings.PackBytes},
-		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe,
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe, Keeper: a.vault(),
 		Run: func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result {
 			return a.exec().Exec(ctx, s, envelope)
 		},

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"hcpx/internal/audit"
 	"hcpx/internal/binding"
@@ -57,8 +58,8 @@ type watchedHub struct {
 	w *Watch
 }
 
-func (h watchedHub) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *protocol.Error) {
-	m, err := h.Hub.Mint(b, s)
+func (h watchedHub) Mint(ctx context.Context, b *manifest.Binding, s binding.Scope, lasts time.Duration) (*binding.Minted, *protocol.Error) {
+	m, err := h.Hub.Mint(ctx, b, s, lasts)
 	if err == nil && secret(b) {
 		h.w.minted.Add(1)
 	}

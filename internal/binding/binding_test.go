@@ -3,6 +3,7 @@ package binding_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,12 +14,19 @@ import (
 )
 
 func TestHub(t *testing.T) {
-	hubtest.Run(t, func(*testing.T) binding.Hub { return binding.NewHub() })
+	t.Run("with no doors", func(t *testing.T) {
+		hubtest.Run(t, func(*testing.T) binding.Hub { return binding.NewHub(binding.Options{}) })
+	})
+	t.Run("with what keeps secrets", func(t *testing.T) {
+		hubtest.Run(t, func(*testing.T) binding.Hub {
+			return binding.NewHub(binding.Options{Secrets: newBox(), Now: time.Now, Getenv: func(name string) string { return "value-of-" + name }})
+		})
+	})
 }
 
 func mint(t *testing.T, mode string) *binding.Minted {
 	t.Helper()
-	m, err := binding.NewHub().Mint(&manifest.Binding{Mode: mode}, binding.Scope{})
+	m, err := binding.NewHub(binding.Options{}).Mint(t.Context(), &manifest.Binding{Mode: mode}, binding.Scope{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +87,7 @@ func FuzzEnv(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, template string) {
-		m, err := binding.NewHub().Mint(&manifest.Binding{Mode: binding.Mock}, binding.Scope{})
+		m, err := binding.NewHub(binding.Options{}).Mint(t.Context(), &manifest.Binding{Mode: binding.Mock}, binding.Scope{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,37 @@ import (
 // value leaves by Env alone, into one child's environment.
 type Minted struct {
 	// held is behind a pointer, so that printing a struct around a Minted shows an address at most.
-	held *credential
+	held   *credential
+	kind   string
+	reused bool
 }
 
-// credential is what was minted; all nil for a mode that mints nothing.
-type credential struct{ token, username, password []byte }
+// credential is what was minted; all nil for a mode that mints nothing. hidden is what else was touched for it and
+// must be masked: refresh tokens, client secrets, a name and password as one.
+type credential struct {
+	token, username, password []byte
+	hidden                    [][]byte
+}
+
+// Kind is the kind of source that it came from; "" when nothing was minted.
+func (m *Minted) Kind() string { return m.kind }
+
+// Reused says that an earlier mint's token was handed out again (§8.4).
+func (m *Minted) Reused() bool { return m.reused }
+
+// Secrets are all values that must be masked wherever output is shown, the longest first.
+func (m *Minted) Secrets() []string {
+	if m == nil || m.held == nil {
+		return nil
+	}
+	var secrets []string
+	for _, part := range append([][]byte{m.held.token, m.held.password}, m.held.hidden...) {
+		if s := string(part); s != "" && !slices.Contains(secrets, s) {
+			secrets = append(secrets, s)
+		}
+	}
+	return secrets
+}
 
 func (m Minted) String() string { return protocol.Redacted }
 
@@ -41,7 +67,7 @@ func (m *Minted) Release() {
 	if m == nil || m.held == nil {
 		return
 	}
-	for _, part := range [][]byte{m.held.token, m.held.username, m.held.password} {
+	for _, part := range append([][]byte{m.held.token, m.held.username, m.held.password}, m.held.hidden...) {
 		clear(part)
 	}
 	m.held = nil
@@ -53,7 +79,7 @@ func (m *Minted) Release() {
 // command is not run with half of what it needs.
 func (m *Minted) Env(inject []manifest.EnvVar) (env, secrets []string, failed *protocol.Error) {
 	if len(inject) == 0 {
-		return nil, nil, nil
+		return nil, m.Secrets(), nil
 	}
 	var have credential
 	if m != nil && m.held != nil {
@@ -66,12 +92,7 @@ func (m *Minted) Env(inject []manifest.EnvVar) (env, secrets []string, failed *p
 		}
 		env = append(env, v.Name+"="+value)
 	}
-	for _, part := range [][]byte{have.token, have.password} {
-		if s := string(part); s != "" && !slices.Contains(secrets, s) {
-			secrets = append(secrets, s)
-		}
-	}
-	return env, secrets, nil
+	return env, m.Secrets(), nil
 }
 
 // fill renders one template. Its errors name the placeholder, never a value.

@@ -33,13 +33,18 @@ func (d *deps) morePacks(t text, run runner[packsOptions]) *cobra.Command {
 
 func newConnectCmd(d *deps, run runner[packOptions]) *cobra.Command {
 	return d.onePack(text{
-		use: "connect PACK", short: "Establish the binding of an activated pack", example: "hcpx connect transit",
+		use: "connect PACK", short: "Establish the binding of an activated pack",
+		long: "Shows where the credential comes from, asks for what is needed, and mints once. A secret is asked for without echo on a\n" +
+			"terminal, else it is one line of standard input (name:password for both); it is never an argument.",
+		example: "hcpx connect transit",
 	}, run)
 }
 
 func newDisconnectCmd(d *deps, run runner[packOptions]) *cobra.Command {
 	return d.onePack(text{
-		use: "disconnect PACK", short: "End the binding of a pack in this session", example: "hcpx disconnect transit",
+		use: "disconnect PACK", short: "End the binding of a pack in this session",
+		long:    "What is kept for it is deleted when no other session and no other pack of its family uses it.",
+		example: "hcpx disconnect transit",
 	}, run)
 }
 

@@ -31,6 +31,8 @@ func consentQuestion(kind string) string {
 		return "Take the version that may do more?"
 	case "add":
 		return "Add it?"
+	case "connect":
+		return "Let its commands use this?"
 	case "uninstall":
 		return "Uninstall it there too?"
 	default:

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+
 	"hcpx/internal/app"
 	"hcpx/internal/protocol"
 	"hcpx/internal/session"
@@ -15,6 +17,7 @@ type deps struct {
 	done    <-chan struct{} // closed by a signal
 	helpErr error           // from writing a help page, which cobra's hook cannot return
 
+	lines   *bufio.Reader // standard input, once lines of it are secrets
 	opened  *app.App
 	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
 }
@@ -33,7 +36,7 @@ func (d *deps) app() (*app.App, error) {
 	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome, Managed: d.env.Managed,
-		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done,
+		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done, Passphrase: d.passphrase,
 	})
 	if err != nil {
 		return nil, err

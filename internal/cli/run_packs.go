@@ -160,9 +160,9 @@ func showDifferences(p *page, changes []lifecycle.Change) {
 	}
 }
 
-func runUninstall(_ context.Context, d *deps, o uninstallOptions) error {
+func runUninstall(ctx context.Context, d *deps, o uninstallOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.UninstallView, *protocol.Error) {
-		return l.Uninstall(s, o.ID, lifecycle.UninstallOptions{Force: o.Force, Purge: o.Purge, Ask: d.asker(s)})
+		return l.Uninstall(ctx, s, o.ID, lifecycle.UninstallOptions{Force: o.Force, Purge: o.Purge, Ask: d.asker(s)})
 	}, func(p *page, v lifecycle.UninstallView) {
 		if !v.Changed {
 			p.line("%s was not installed", v.PackID)

@@ -19,9 +19,9 @@ func runActivate(_ context.Context, d *deps, o packsOptions) error {
 	})
 }
 
-func runDeactivate(_ context.Context, d *deps, o packsOptions) error {
+func runDeactivate(ctx context.Context, d *deps, o packsOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.SessionView, *protocol.Error) {
-		return l.Deactivate(s, o.IDs)
+		return l.Deactivate(ctx, s, o.IDs)
 	}, func(p *page, v lifecycle.SessionView) { showChanges(p, v, "deactivated", "was not activated") })
 }
 
@@ -39,15 +39,15 @@ func showChanges(p *page, v lifecycle.SessionView, did, didNot string) {
 	}
 }
 
-func runConnect(_ context.Context, d *deps, o packOptions) error {
+func runConnect(ctx context.Context, d *deps, o packOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.ConnectView, *protocol.Error) {
-		return l.Connect(s, o.ID)
+		return l.Connect(ctx, s, o.ID, lifecycle.ConnectOptions{Person: d.person(s), Ask: d.asker(s)})
 	}, showConnection)
 }
 
-func runDisconnect(_ context.Context, d *deps, o packOptions) error {
+func runDisconnect(ctx context.Context, d *deps, o packOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.ConnectView, *protocol.Error) {
-		return l.Disconnect(s, o.ID)
+		return l.Disconnect(ctx, s, o.ID)
 	}, showConnection)
 }
 
@@ -60,6 +60,12 @@ func showConnection(p *page, v lifecycle.ConnectView) {
 		state += ", as before"
 	}
 	p.line("%s (%s): %s in session %s", v.PackID, v.Mode, state, v.Session)
+	if v.Source != "" {
+		p.line("  from %s", v.Source)
+	}
+	if v.Shared {
+		p.line("  a consent that stood already is used")
+	}
 }
 
 func runAvailability(_ context.Context, d *deps, o packsOptions) error {

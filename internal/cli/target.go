@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 
@@ -66,22 +67,22 @@ func (j *judged) Activate(s protocol.Session, ids []string) *protocol.Error {
 }
 
 func (j *judged) Connect(s protocol.Session, id string) *protocol.Error {
-	_, err := j.life.Connect(s, id)
+	_, err := j.life.Connect(context.Background(), s, id, lifecycle.ConnectOptions{})
 	return err
 }
 
 func (j *judged) Deactivate(s protocol.Session, ids []string) *protocol.Error {
-	_, err := j.life.Deactivate(s, ids)
+	_, err := j.life.Deactivate(context.Background(), s, ids)
 	return err
 }
 
 func (j *judged) Disconnect(s protocol.Session, id string) *protocol.Error {
-	_, err := j.life.Disconnect(s, id)
+	_, err := j.life.Disconnect(context.Background(), s, id)
 	return err
 }
 
 func (j *judged) Uninstall(s protocol.Session, id string) *protocol.Error {
-	_, err := j.life.Uninstall(s, id, lifecycle.UninstallOptions{})
+	_, err := j.life.Uninstall(context.Background(), s, id, lifecycle.UninstallOptions{})
 	return err
 }
 

@@ -234,7 +234,7 @@ func (m *machine) try(t *testing.T, text string, how byte) {
 	if how&8 != 0 {
 		state.Native = []string{"tool"}
 	}
-	g := &Gate{Store: st, Sandbox: m.box, Hub: binding.NewHub(), Now: func() time.Time { return m.now }, Limits: sandbox.Limits{Wall: time.Hour},
+	g := &Gate{Store: st, Sandbox: m.box, Hub: binding.NewHub(binding.Options{}), Now: func() time.Time { return m.now }, Limits: sandbox.Limits{Wall: time.Hour},
 		Places: places.Places{Home: m.home, Store: m.root + "/store"}, Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New()}}
 	s := protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Project: "p", Dir: m.home, Workspace: m.workspace, GitDirs: []string{m.git}}
 	l, refusal := g.Pack(&state, s.ID, "tool")

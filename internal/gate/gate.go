@@ -195,6 +195,22 @@ func (g *Gate) Ask(s protocol.Session, v *Verb, project string, scope bool) gran
 	}
 }
 
+// consented: the source is still the one that was consented to at connect (§8.3), and what is kept for it lies where
+// the pack and its family say. An upgrade that changes them is connected again.
+func (g *Gate) consented(st *store.State, session string, l *Loaded) *protocol.Error {
+	b := &l.Manifest.Binding
+	if !binding.Sourced(b) {
+		return nil
+	}
+	bound, ok := st.Bound(session, l.ID)
+	key := binding.Scope{Pack: l.ID, Family: l.Manifest.Family}.Key()
+	if ok && bound.Source == binding.Consent(b) && (bound.Secret == "" || strings.HasSuffix(bound.Secret, "/"+bound.Owner+"/"+key)) {
+		return nil
+	}
+	return protocol.Fail(protocol.NotConnected, fmt.Sprintf("The credential of pack %q comes from another source now than when it was connected in session %q.", l.ID, session)).
+		WithHint(protocol.InSession("hcpx connect "+l.ID, session))
+}
+
 // Connected is the check of step 7 before anything is minted (§8.5): public is always connected, a mode
 // that this runtime cannot mint never is, whatever the state says.
 func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.Error {
@@ -203,7 +219,7 @@ func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.E
 		return err
 	}
 	if binding.Connected(b, l.ID == Bootstrap || st.IsConnected(session, l.ID)) {
-		return nil
+		return g.consented(st, session, l)
 	}
 	return protocol.Fail(protocol.NotConnected, fmt.Sprintf("Pack %q needs a %s binding and is not connected in session %q.", l.ID, b.Mode, session)).
 		WithHint(protocol.InSession("hcpx connect "+l.ID, session))

@@ -61,7 +61,7 @@ func newFixture(t *testing.T, bin, uses, isolation string) *fixture {
 	if err := st.Install("tool", src, store.Meta{PackID: "tool", Version: "1.0.0"}); err != nil {
 		t.Fatal(err)
 	}
-	f.g = &Gate{Store: st, Sandbox: f.box, Hub: binding.NewHub(), Now: time.Now, Places: places.Places{Home: f.home, Store: st.Home()},
+	f.g = &Gate{Store: st, Sandbox: f.box, Hub: binding.NewHub(binding.Options{}), Now: time.Now, Places: places.Places{Home: f.home, Store: st.Home()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New()}}
 	f.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: t.TempDir()}
 	f.update(func(st *store.State) { st.SetActivated("default", "tool", true) })

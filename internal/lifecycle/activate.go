@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,9 +56,13 @@ func (l *Lifecycle) Activate(s protocol.Session, ids []string) (SessionView, *pr
 
 // Deactivate takes packs out of the session, and their connection too (HCP-11.1-4). A pack that is not
 // activated or not even installed is no error.
-func (l *Lifecycle) Deactivate(s protocol.Session, ids []string) (SessionView, *protocol.Error) {
+func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []string) (SessionView, *protocol.Error) {
 	view := SessionView{Session: s.ID, Packs: []PackChange{}}
+	secrets := map[string]string{}
 	changed, err := l.update(s, "deactivate", only(ids), func(st *store.State) (any, *protocol.Error) {
+		for _, id := range ids {
+			secrets[id] = st.Session(s.ID).Bindings[id].Secret
+		}
 		view.Packs = []PackChange{}
 		return turn(ids, &view, func(id string) bool { return id != gate.Bootstrap && st.SetActivated(s.ID, id, false) }), nil
 	})
@@ -71,6 +76,9 @@ func (l *Lifecycle) Deactivate(s protocol.Session, ids []string) (SessionView, *
 		}
 		if !p.Changed {
 			continue
+		}
+		if left := l.sweep(ctx, []string{secrets[p.PackID]}); left != nil {
+			view.Packs[i].Note = left.Message // it is deactivated all the same (§11.1)
 		}
 		if err := l.settleSkill(p.PackID); err != nil {
 			return view, err

@@ -61,7 +61,7 @@ func Test_11_1_UninstallNamesTheCompositesThatCallThePack(t *testing.T) {
 	w.ready("memos")
 	w.composites()
 	for id, want := range map[string][]string{"memos": {}, "notes": {"digest"}} {
-		view, err := w.Uninstall(ada, id, UninstallOptions{})
+		view, err := w.Uninstall(t.Context(), ada, id, UninstallOptions{})
 		if err != nil || !cmp.Equal(view.Callers, want) {
 			t.Errorf("%s: %+v %v", id, view, err)
 		}
@@ -79,7 +79,7 @@ func Test_11_1_PurgeUnaskedLeavesTheDataOfOtherSessions(t *testing.T) {
 	if err := w.Store.MakeLand(key); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.Uninstall(ada, "notes", UninstallOptions{Purge: true})
+	_, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{Purge: true})
 	refused(t, err, protocol.UsageError)
 	if !strings.Contains(err.Message, "other") || !strings.Contains(err.Hint, "--force") || !w.mustState().IsActivated("other", "notes") {
 		t.Errorf("%v, hint %s", err, err.Hint)
@@ -87,14 +87,14 @@ func Test_11_1_PurgeUnaskedLeavesTheDataOfOtherSessions(t *testing.T) {
 	if _, err := os.Stat(w.Store.LandDir(key)); err != nil {
 		t.Error("the data are gone")
 	}
-	if view, err := w.Uninstall(ada, "notes", UninstallOptions{Purge: true, Force: true}); err != nil || !view.Purged {
+	if view, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{Purge: true, Force: true}); err != nil || !view.Purged {
 		t.Errorf("%+v %v", view, err)
 	}
 	w.ready("memos")
 	if _, err := w.Activate(in("other"), []string{"memos"}); err != nil {
 		t.Fatal(err)
 	}
-	if view, err := w.Uninstall(ada, "memos", UninstallOptions{}); err != nil || !cmp.Equal(view.Sessions, []string{"default", "other"}) {
+	if view, err := w.Uninstall(t.Context(), ada, "memos", UninstallOptions{}); err != nil || !cmp.Equal(view.Sessions, []string{"default", "other"}) {
 		t.Errorf("%+v %v", view, err)
 	}
 }

@@ -45,7 +45,7 @@ func Test_11_3_TheStagesOnDisk(t *testing.T) {
 	if v := w.Doctor(ada); v.Exit != 0 {
 		t.Errorf("%v", levels(v))
 	}
-	if view, err := w.Uninstall(ada, "notes", UninstallOptions{}); err != nil || !view.Changed {
+	if view, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{}); err != nil || !view.Changed {
 		t.Errorf("%+v %v", view, err)
 	}
 	for _, name := range []string{"packs/notes", "skills/notes", "packs/.meta/notes.json", "packs/.previous/notes"} {
@@ -72,7 +72,7 @@ func Test_11_3_ADamagedStateIsRefusedUntilRepaired(t *testing.T) {
 			return err
 		},
 		"activate":   func() *protocol.Error { _, err := w.Activate(ada, []string{"notes"}); return err },
-		"deactivate": func() *protocol.Error { _, err := w.Deactivate(ada, []string{"notes"}); return err },
+		"deactivate": func() *protocol.Error { _, err := w.Deactivate(t.Context(), ada, []string{"notes"}); return err },
 		"list":       func() *protocol.Error { _, err := w.List(ada); return err },
 		"bootstrap":  func() *protocol.Error { return w.EnsureBootstrap(ada) }, // not there yet
 	} {
@@ -111,7 +111,7 @@ func Test_11_3_ManyActivateAtOnce(t *testing.T) {
 				if _, err := w.Activate(session, []string{"notes"}); err != nil {
 					t.Error(err)
 				}
-				if _, err := w.Deactivate(session, []string{"notes"}); err != nil {
+				if _, err := w.Deactivate(t.Context(), session, []string{"notes"}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -24,7 +24,7 @@ func (l *Lifecycle) Doctor(s protocol.Session) HealthView {
 	h := l.health(s)
 	h.storeStands()
 	h.identityStands()
-	h.ok("keyring", "keyring", "No secret is kept here: bindings that need one answer not_connected.")
+	h.secretsStand()
 	h.rules()
 	if h.st != nil {
 		h.programs()

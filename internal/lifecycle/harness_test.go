@@ -78,7 +78,7 @@ func newWorld(t testing.TB) *world {
 	w.Lifecycle = &Lifecycle{
 		Store: st, Audit: w.log, Now: now, Path: w.bin,
 		NewID: func() string { count++; return strconv.Itoa(count) },
-		Gate: &gate.Gate{Store: st, Sandbox: w.box, Hub: binding.NewHub(), Now: now, Places: places.Places{Home: t.TempDir(), Store: st.Home()},
+		Gate: &gate.Gate{Store: st, Sandbox: w.box, Hub: binding.NewHub(binding.Options{}), Now: now, Places: places.Places{Home: t.TempDir(), Store: st.Home()},
 			Adapters: map[string]adapter.Adapter{"wrap": wrap.New()}},
 	}
 	return w

@@ -52,12 +52,20 @@ type Lifecycle struct {
 	Run func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
+	// Keeper is where secrets are kept, for doctor (§8.3); nil where none is.
+	Keeper Keeper
 	// AgentEnvelope: an agent's own confirmation counts (§6.7); the setting that pipeline has too.
 	AgentEnvelope bool
 	// NoSelfConfirm: no grant lets it count either (§15.2).
 	NoSelfConfirm bool
 	// Settings is what is wrong in the settings, for doctor and status; nil when they hold.
 	Settings *protocol.Error
+}
+
+// Keeper says where a secret would be kept now, and why one that is kept could not be had; neither changes anything.
+type Keeper interface {
+	Kind(ctx context.Context) string
+	Check(ctx context.Context) *protocol.Error
 }
 
 // reading is the Lifecycle of an operation that must write nothing (§12.1.9): it finishes no change that a

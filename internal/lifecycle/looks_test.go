@@ -157,16 +157,16 @@ func TestHCP_11_4_1_RepairPutsTheBootstrapPackBack(t *testing.T) {
 func Test_11_1_DisconnectNeedsTheCapabilityOfConnect(t *testing.T) {
 	w := newWorld(t)
 	w.ready("notes", mock()...)
-	if _, err := w.Connect(ada, "notes"); err != nil {
+	if _, err := w.Connect(t.Context(), ada, "notes", ConnectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	agent := as("agent:claude-code")
-	_, err := w.Disconnect(agent, "notes")
+	_, err := w.Disconnect(t.Context(), agent, "notes")
 	refused(t, err, protocol.GrantMissing)
 	if !w.available(ada, "notes").Connected {
 		t.Error("a refused disconnect ended the connection")
 	}
-	if _, err := w.Deactivate(agent, []string{"notes"}); err != nil {
+	if _, err := w.Deactivate(t.Context(), agent, []string{"notes"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -52,6 +52,9 @@ func (l *Lifecycle) mend(s protocol.Session, view *RepairView) *protocol.Error {
 	if err := l.sweepSkills(view); err != nil {
 		return err
 	}
+	if err := l.repairSecrets(view); err != nil {
+		return err
+	}
 	return l.repairRuns(view)
 }
 

@@ -443,8 +443,8 @@ func Test_11_5_ViewsHaveNoNullLists(t *testing.T) {
 	keep(w.Explain(ada, Question{"human:ada", "notes", "show", ""}))
 	keep(w.SetupStatus(ada))
 	keep(w.Repair(ada))
-	keep(w.Deactivate(ada, []string{"notes"}))
-	keep(w.Uninstall(ada, "notes", UninstallOptions{}))
+	keep(w.Deactivate(t.Context(), ada, []string{"notes"}))
+	keep(w.Uninstall(t.Context(), ada, "notes", UninstallOptions{}))
 	views = append(views, w.Status(ada), w.Doctor(ada), w.Lint([]string{w.pack("memos")}), w.Whoami(ada))
 	for _, v := range views {
 		text, err := json.Marshal(v)

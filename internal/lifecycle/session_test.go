@@ -41,7 +41,7 @@ func TestHCP_11_1_ActivateCopiesTheSkillAndDeactivateDropsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, false} {
-		view, err := w.Deactivate(ada, []string{"notes", "never-heard-of"})
+		view, err := w.Deactivate(t.Context(), ada, []string{"notes", "never-heard-of"})
 		if err != nil || view.Changed != want {
 			t.Errorf("deactivate: %+v %v", view, err)
 		}
@@ -49,7 +49,7 @@ func TestHCP_11_1_ActivateCopiesTheSkillAndDeactivateDropsAll(t *testing.T) {
 	if _, err := w.Store.Skill("notes"); err != nil {
 		t.Error("the skill is gone while another session has the pack activated")
 	}
-	if _, err := w.Deactivate(in("other"), []string{"notes"}); err != nil {
+	if _, err := w.Deactivate(t.Context(), in("other"), []string{"notes"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Store.Skill("notes"); !errors.Is(err, fs.ErrNotExist) {
@@ -65,20 +65,20 @@ func mock() []string {
 func TestHCP_11_1_4_DeactivateDropsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	w.install(w.pack("notes", mock()...), InstallOptions{})
-	_, err := w.Connect(ada, "notes")
+	_, err := w.Connect(t.Context(), ada, "notes", ConnectOptions{})
 	refused(t, err, protocol.PackNotActivated)
 	if _, err := w.Activate(ada, []string{"notes"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Connect(as("agent:claude-code"), "notes")
+	_, err = w.Connect(t.Context(), as("agent:claude-code"), "notes", ConnectOptions{})
 	refused(t, err, protocol.GrantMissing)
 	for _, want := range []bool{true, false} {
-		view, err := w.Connect(ada, "notes")
+		view, err := w.Connect(t.Context(), ada, "notes", ConnectOptions{})
 		if err != nil || view.Changed != want || !view.Connected || view.Mode != "mock" {
 			t.Errorf("%+v %v", view, err)
 		}
 	}
-	if _, err := w.Deactivate(ada, []string{"notes"}); err != nil {
+	if _, err := w.Deactivate(t.Context(), ada, []string{"notes"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Activate(ada, []string{"notes"}); err != nil {
@@ -87,11 +87,11 @@ func TestHCP_11_1_4_DeactivateDropsTheConnection(t *testing.T) {
 	if p := w.available(ada, "notes"); p.Connected || p.Status != StatusActivated {
 		t.Errorf("%+v", p)
 	}
-	if _, err := w.Connect(ada, "notes"); err != nil {
+	if _, err := w.Connect(t.Context(), ada, "notes", ConnectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, false} {
-		if view, err := w.Disconnect(ada, "notes"); err != nil || view.Changed != want || view.Connected {
+		if view, err := w.Disconnect(t.Context(), ada, "notes"); err != nil || view.Changed != want || view.Connected {
 			t.Errorf("%+v %v", view, err)
 		}
 	}
@@ -100,11 +100,11 @@ func TestHCP_11_1_4_DeactivateDropsTheConnection(t *testing.T) {
 func Test_8_5_PublicIsConnectedAndUserIsNotYet(t *testing.T) {
 	w := newWorld(t)
 	w.ready("notes")
-	if view, err := w.Connect(ada, "notes"); err != nil || view.Changed || !view.Connected {
+	if view, err := w.Connect(t.Context(), ada, "notes", ConnectOptions{}); err != nil || view.Changed || !view.Connected {
 		t.Errorf("%+v %v", view, err)
 	}
 	w.ready("mail", `"adapter": "wrap",`, `"adapter": "wrap", "binding": { "mode": "user", "hub": "keyring", "source": { "kind": "token" }, "inject": { "env": { "MAIL_TOKEN": "{token}" } } },`)
-	_, err := w.Connect(ada, "mail")
+	_, err := w.Connect(t.Context(), ada, "mail", ConnectOptions{})
 	refused(t, err, protocol.NotConnected)
 	if p := w.available(ada, "mail"); p.Connected || p.Commands["show"].Reason != protocol.NotConnected {
 		t.Errorf("%+v", p)
@@ -217,9 +217,9 @@ func TestHCP_11_1_5_BootstrapIsThereAndStays(t *testing.T) {
 	if p.Commands["install"].Executable || !p.Commands["install"].Confirm {
 		t.Errorf("%+v", p.Commands["install"])
 	}
-	_, err := w.Uninstall(ada, gate.Bootstrap, UninstallOptions{Force: true})
+	_, err := w.Uninstall(t.Context(), ada, gate.Bootstrap, UninstallOptions{Force: true})
 	refused(t, err, protocol.BootstrapPack)
-	if view, err := w.Deactivate(ada, []string{gate.Bootstrap}); err != nil || view.Changed {
+	if view, err := w.Deactivate(t.Context(), ada, []string{gate.Bootstrap}); err != nil || view.Changed {
 		t.Errorf("%+v %v", view, err)
 	}
 	if view, err := w.Activate(ada, []string{gate.Bootstrap}); err != nil || view.Changed {
@@ -249,15 +249,15 @@ func TestHCP_11_1_UninstallTakesEverythingOfThePack(t *testing.T) {
 	if err := w.Store.MakeLand(key); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.Uninstall(as("agent:a"), "notes", UninstallOptions{Force: true})
+	_, err := w.Uninstall(t.Context(), as("agent:a"), "notes", UninstallOptions{Force: true})
 	refused(t, err, protocol.GrantMissing)
 	var asked []string
-	_, err = w.Uninstall(ada, "notes", UninstallOptions{Ask: func(c Consent) bool { asked = c.Sessions; return false }})
+	_, err = w.Uninstall(t.Context(), ada, "notes", UninstallOptions{Ask: func(c Consent) bool { asked = c.Sessions; return false }})
 	refused(t, err, protocol.Canceled)
 	if !cmp.Equal(asked, []string{"other"}) {
 		t.Errorf("asked about %v", asked)
 	}
-	view, err := w.Uninstall(ada, "notes", UninstallOptions{Force: true})
+	view, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{Force: true})
 	if err != nil || !view.Changed || view.Purged || !cmp.Equal(view.Sessions, []string{"default", "other"}) {
 		t.Errorf("%+v %v", view, err)
 	}
@@ -269,13 +269,13 @@ func TestHCP_11_1_UninstallTakesEverythingOfThePack(t *testing.T) {
 		t.Error("the data are gone without --purge")
 	}
 	before := len(w.acts())
-	if view, err := w.Uninstall(ada, "notes", UninstallOptions{}); err != nil || view.Changed {
+	if view, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{}); err != nil || view.Changed {
 		t.Errorf("%+v %v", view, err)
 	}
 	if len(w.acts()) != before {
 		t.Error("an uninstall that changed nothing is in the audit")
 	}
-	if view, err := w.Uninstall(ada, "notes", UninstallOptions{Purge: true}); err != nil || !view.Changed || !view.Purged {
+	if view, err := w.Uninstall(t.Context(), ada, "notes", UninstallOptions{Purge: true}); err != nil || !view.Changed || !view.Purged {
 		t.Errorf("%+v %v", view, err)
 	}
 	if _, err := os.Stat(w.Store.LandDir(key)); err == nil {

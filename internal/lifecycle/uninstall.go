@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ type UninstallOptions struct {
 // Uninstall removes a pack from the store and from every session (§11.1). The bootstrap pack is refused
 // (HCP-11.1-5). A pack that is not installed is no error. What the operator allowed to this pack alone
 // goes with it, so that no later pack of the same id inherits it.
-func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions) (UninstallView, *protocol.Error) {
+func (l *Lifecycle) Uninstall(ctx context.Context, s protocol.Session, id string, o UninstallOptions) (UninstallView, *protocol.Error) {
 	view := UninstallView{PackID: id, Sessions: []string{}, Callers: []string{}}
 	st, err := l.state()
 	if err != nil {
@@ -33,6 +34,7 @@ func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions)
 		return view, protocol.Fail(protocol.BootstrapPack, "The bootstrap pack hcp-cli belongs to the runtime and cannot be uninstalled.").WithHint("hcpx list")
 	}
 	view.Sessions = append(view.Sessions, st.SessionsOf(id)...)
+	secrets := secretsOf(st, id)
 	if err := l.othersAgree(s, view, o); err != nil {
 		return view, err
 	}
@@ -49,7 +51,18 @@ func (l *Lifecycle) Uninstall(s protocol.Session, id string, o UninstallOptions)
 	if err := l.removeFiles(s, id, o, &view); err != nil {
 		return view, err
 	}
-	return view, nil
+	return view, l.sweep(ctx, secrets)
+}
+
+// secretsOf names what is kept for the pack in any session.
+func secretsOf(st *store.State, id string) []string {
+	var names []string
+	for _, session := range st.SessionsOf(id) {
+		if name := st.Session(session).Bindings[id].Secret; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // othersAgree asks when sessions of others would lose the pack. Where nobody can be asked they lose the

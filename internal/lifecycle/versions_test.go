@@ -167,7 +167,7 @@ func Test_15_4_TheSentenceSaysWhatWasDone(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	w.Audit = log
-	if _, err := w.Deactivate(ada, []string{"notes"}); err != nil {
+	if _, err := w.Deactivate(t.Context(), ada, []string{"notes"}); err != nil {
 		t.Fatal(err)
 	}
 	w.Audit = fullLog{}

@@ -80,6 +80,8 @@ type ConnectView struct {
 	Mode      string `json:"mode"`
 	Connected bool   `json:"connected"`
 	Changed   bool   `json:"changed"`
+	Source    string `json:"source,omitempty"` // exactly what a mint reads or asks
+	Shared    bool   `json:"shared,omitempty"` // a consent that stood already is used
 }
 
 // UninstallView answers uninstall.
@@ -284,7 +286,7 @@ type SkillView struct {
 
 // Consent is what a person is shown before something is let in. Question says what a yes means.
 type Consent struct {
-	Question string        `json:"question"` // allow | policy | add | uninstall
+	Question string        `json:"question"` // allow | policy | add | uninstall | connect
 	Packs    []ConsentPack `json:"packs"`
 	Sessions []string      `json:"sessions,omitempty"` // uninstall: others that have the pack activated
 }

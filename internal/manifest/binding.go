@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,20 +27,17 @@ func ruleOf(mode string) bindingRule {
 	case ModePublic:
 		return bindingRule{hubs: []string{"public", "none"}}
 	case ModeUser:
-		return bindingRule{hubs: []string{"keyring"}, kinds: []string{"oauth2", "token", "basic"}, hub: true}
+		return bindingRule{hubs: []string{"keyring"}, kinds: []string{KindOAuth2, KindToken, KindBasic}, hub: true}
 	case ModeLocal:
-		return bindingRule{hubs: []string{"local-credential", "none"}, kinds: []string{"command", "file", "env"}, hub: true}
+		return bindingRule{hubs: []string{"local-credential", "none"}, kinds: []string{KindCommand, KindFile, KindEnv}, hub: true}
 	case ModeMothership:
-		return bindingRule{hubs: []string{"keyring", "none"}, kinds: []string{"token_exchange", "client_credentials"}, hub: true}
+		return bindingRule{hubs: []string{"keyring", "none"}, kinds: []string{KindTokenExchange, KindClientCredentials}, hub: true}
 	case ModeMock:
 		return bindingRule{hubs: []string{"none"}}
 	default:
 		return bindingRule{}
 	}
 }
-
-// keepsSecret are the sources whose secret a hub must keep (§8.2).
-var keepsSecret = []string{"token", "basic", "client_credentials", "oauth2"}
 
 // binding reads the block of §8; absent means public.
 func (r reader) binding() {
@@ -67,7 +62,7 @@ func (r reader) binding() {
 	b.Source = at.Node.Get("source")
 	if b.Mode != "" {
 		hub(at, b)
-		source(at, b)
+		b.From = source(at, b)
 	}
 	b.Inject = inject(at, r.m.Adapter)
 	b.InjectFile = at.Node.Get("inject").Get("file") != nil
@@ -91,73 +86,16 @@ func mode(at jsondoc.Cursor) string {
 	return at.Choice("mode", ModePublic, ModeUser, ModeLocal, ModeMothership, ModeMock)
 }
 
-// hub checks that the hub is one of its mode and can keep what the source needs kept (§8.2).
+// hub checks that the hub is one of its mode (§8.2).
 func hub(at jsondoc.Cursor, b *Binding) {
 	rule := ruleOf(b.Mode)
 	node := at.Node.Get("hub")
-	kind := b.Source.Get("kind")
 	switch {
 	case node == nil && rule.hub:
 		at.AtSelf("binding.hub", "The mode %s needs a hub: %s.", b.Mode, strings.Join(rule.hubs, " or "))
 	case node == nil || node.Kind != jsondoc.String:
 	case !slices.Contains(rule.hubs, b.Hub):
 		at.AtValue("hub", "binding.hub", "The mode %s has the hub %s, not %s.", b.Mode, strings.Join(rule.hubs, " or "), jsondoc.Quote(b.Hub))
-	case b.Hub == "none" && kind != nil && kind.Kind == jsondoc.String && slices.Contains(keepsSecret, kind.Text):
-		at.AtValue("hub", "binding.hub", "The hub none keeps nothing, and the source %s has a secret to keep.", kind.Text)
-	}
-}
-
-// source checks kind and addresses of the source (§8.3).
-func source(at jsondoc.Cursor, b *Binding) {
-	rule := ruleOf(b.Mode)
-	if b.Source == nil {
-		// A local pack with hub none mints nothing, as the bootstrap pack.
-		if len(rule.kinds) > 0 && b.Hub != "none" || b.Mode == ModeMothership {
-			at.AtSelf("binding.source", "The mode %s needs a source: %s.", b.Mode, strings.Join(rule.kinds, ", "))
-		}
-		return
-	}
-	src, ok := at.Object("source")
-	if !ok {
-		return
-	}
-	if len(rule.kinds) == 0 {
-		at.AtKey("source", "binding.source", "The mode %s has no source.", b.Mode)
-		return
-	}
-	kind := src.Node.Get("kind")
-	switch {
-	case kind == nil:
-		src.AtSelf("binding.source", "A source has a kind: %s.", strings.Join(rule.kinds, ", "))
-	case kind.Kind != jsondoc.String || !slices.Contains(rule.kinds, kind.Text):
-		src.AtValue("kind", "binding.source", "The mode %s has a source of kind %s.", b.Mode, strings.Join(rule.kinds, ", "))
-	}
-	for _, m := range src.Node.Members {
-		if isAddress(m.Key) && (m.Value.Kind != jsondoc.String || !safeURL(m.Value.Text)) {
-			src.AtValue(m.Key, "binding.source", "%s is an https address, or an http address of this machine.", jsondoc.Quote(m.Key))
-		}
-	}
-}
-
-// isAddress says whether a member of a source names a place that a secret is sent to.
-func isAddress(key string) bool {
-	return key == "url" || key == "issuer" || key == "endpoint" || strings.HasSuffix(key, "_url") || strings.HasSuffix(key, "_endpoint") || strings.HasSuffix(key, "_uri")
-}
-
-// safeURL takes https, and http on a loopback address.
-func safeURL(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
-		return false
-	}
-	switch u.Scheme {
-	case "https":
-		return true
-	case "http":
-		ip, err := netip.ParseAddr(u.Hostname())
-		return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-	default:
-		return false
 	}
 }
 

@@ -47,7 +47,7 @@ func known(name string) bool {
 		return false // inject.file has a known shape and no effect in this build
 	}
 	for _, list := range [][]string{rootMembers, hcpMembers, wrapMembers, networkMembers, openapiMembers, bindingMembers, injectMembers,
-		commandMembers, exampleMembers, triggerMembers, sourceMembers, templateMembers, adapterMembers("")} {
+		commandMembers, exampleMembers, triggerMembers, sourceMembers, bindingSourceMembers(), templateMembers, adapterMembers("")} {
 		if slices.Contains(list, name) {
 			return true
 		}

@@ -86,6 +86,7 @@ type Binding struct {
 	Mode   string        // public | user | local | mothership | mock
 	Hub    string        // keyring | local-credential | public | none; "" when absent
 	Source *jsondoc.Node // nil when absent
+	From   *Source       // Source as read; nil when absent, and when anything is wrong with it
 	Inject []EnvVar      // inject.env, the value a template of {token}, {username}, {password}
 	// InjectFile: the pack also wants the credential as a file, which this build does not make; its commands
 	// are not executable, since none runs without what it needs (§8.4).

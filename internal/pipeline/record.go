@@ -32,6 +32,7 @@ func (r *run) denied(err *protocol.Error) protocol.Result {
 	if err.Step == 0 {
 		err.Step = r.step
 	}
+	r.mask.refusal(err)
 	e := r.entry(audit.Denial)
 	e.Code, e.Step, e.Message = string(err.Code), err.Step, err.Message
 	e.Detail = r.asking()
@@ -66,16 +67,29 @@ func (r *run) intend() *protocol.Error {
 	e := r.entry(audit.Intent)
 	e.Args = r.openArgs()
 	e.Confirm = r.confirm.by
-	if r.spent {
-		e.Detail = marshal(map[string]any{"approval_id": r.confirm.approval.ID, "approved_by": r.confirm.approval.By})
-	}
 	sum := sha256.Sum256(r.plan().Append(nil))
 	e.PlanHash = hex.EncodeToString(sum[:])
+	e.Detail = r.by()
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
 		return r.unrecorded(fault, "not run", 9)
 	}
 	r.ran = true
 	return nil
+}
+
+// by is whose word and whose binding the run uses.
+func (r *run) by() json.RawMessage {
+	known := map[string]any{}
+	if r.spent {
+		known["approval_id"], known["approved_by"] = r.confirm.approval.ID, r.confirm.approval.By
+	}
+	if r.owner != "" {
+		known["binding"] = r.lent()
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return marshal(known)
 }
 
 // record writes the outcome.
@@ -90,7 +104,7 @@ func (r *run) record(out *adapter.Output, err *protocol.Error) *protocol.Error {
 		e.Exit = &out.Outcome.Exit
 		e.Sandbox = marshal(out.Outcome.Report)
 	}
-	e.Detail = r.detail(out)
+	e.Detail = r.mask.bytes(r.detail(out))
 	if fault := r.p.Audit.Append(e, r.durable()); fault != nil {
 		return r.unrecorded(fault, "run", 10).With("ran", true)
 	}

@@ -94,11 +94,11 @@ type mints struct {
 	count int
 }
 
-func (m *mints) Mint(b *manifest.Binding, s binding.Scope) (*binding.Minted, *protocol.Error) {
+func (m *mints) Mint(ctx context.Context, b *manifest.Binding, s binding.Scope, lasts time.Duration) (*binding.Minted, *protocol.Error) {
 	m.mu.Lock()
 	m.count++
 	m.mu.Unlock()
-	return m.Hub.Mint(b, s)
+	return m.Hub.Mint(ctx, b, s, lasts)
 }
 
 // logbook keeps entries and fails from the n-th entry on.
@@ -179,7 +179,7 @@ func rigOver(t testing.TB, st store.Store) *rig {
 		scratch = t.TempDir
 	}
 	r := &rig{t: t, now: testNow, store: st, box: &recorder{outcome: sandbox.Outcome{Stdout: []byte(`{"ok":true}`)}},
-		hub: &mints{Hub: binding.NewHub()}, log: &logbook{}}
+		hub: &mints{Hub: binding.NewHub(binding.Options{})}, log: &logbook{}}
 	var ids atomic.Int64
 	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: r.clock, Places: places.Places{Home: scratch()},
 		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}

@@ -41,6 +41,8 @@ type run struct {
 	opened     *approval.Approval // 6: what was asked of a person
 	fresh      bool               // 6: and asked by this run first
 	minted     *binding.Minted    // 7
+	owner      string             // 7: who connected; "" when nothing of a person's is used
+	mask       *mask              // 7
 	world      *gate.World        // 8
 	box        sandbox.Box        // 8
 	guarded    *protect.Guard     // 8, until 9 is over

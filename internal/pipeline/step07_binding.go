@@ -12,10 +12,17 @@ func (r *run) bind() *protocol.Error {
 		return err
 	}
 	m := r.pack.Manifest
-	minted, err := r.p.Gate.Hub.Mint(&m.Binding, binding.Scope{Tenant: r.s.Tenant, Session: r.s.ID, Pack: r.pack.ID, Family: m.Family})
+	bound, _ := r.state.Bound(r.s.ID, r.pack.ID)
+	scope := binding.Scope{Tenant: r.s.Tenant, Session: r.s.ID, Owner: bound.Owner, Pack: r.pack.ID, Family: m.Family}
+	minted, err := r.p.Gate.Hub.Mint(r.ctx, &m.Binding, scope, r.verb.Command.Timeout)
 	if err != nil {
 		return err
 	}
-	r.minted = minted
+	r.minted, r.owner, r.mask = minted, bound.Owner, newMask(minted.Secrets())
 	return nil
+}
+
+// lent says whose binding the run used, beside the Principal that used it (§8.5).
+func (r *run) lent() map[string]any {
+	return map[string]any{"owner": r.owner, "source": r.minted.Kind(), "reused": r.minted.Reused()}
 }

@@ -48,7 +48,7 @@ func (r *run) enclose() *protocol.Error {
 	if err != nil {
 		return err
 	}
-	r.box = masked(box, secrets)
+	r.box = masked(box, r.mask)
 	return r.guard()
 }
 

@@ -23,6 +23,7 @@ func (r *run) finish(out *adapter.Output, err *protocol.Error) protocol.Result {
 		}
 	}
 	r.discreet(err)
+	r.mask.refusal(err)
 	if fault := r.record(out, err); fault != nil {
 		return protocol.Denied(r.req.PackID, r.req.VerbKey, fault)
 	}
@@ -68,7 +69,7 @@ func (r *run) result(out *adapter.Output) (json.RawMessage, *protocol.Error) {
 				With("violations", bad)
 		}
 	}
-	text := raw(r.verb.Entry.RedactResult(out.Value))
+	text := raw(r.mask.node(r.verb.Entry.RedactResult(out.Value)))
 	if r.world.Spec == nil && len(text) > r.p.OutputCap {
 		return nil, protocol.Fail(protocol.OutputTooLarge, fmt.Sprintf("The result of %s/%s is larger than %d bytes (setting limits.output).", r.pack.ID, r.verb.Command.Key, r.p.OutputCap))
 	}

@@ -37,20 +37,13 @@ func (p Places) Own() string {
 // as far as it exists. The store and the configuration count where they would be made; a credential store and
 // an older ~/.config/hcpx count where they exist.
 func (p Places) Closed(dir string) string {
+	if what := p.Runtime(dir); what != "" {
+		return what
+	}
 	dir = Resolve(dir)
-	if p.Store != "" && overlap(dir, Resolve(p.Store)) {
-		return "the store"
-	}
-	if own := p.Own(); own != "" && overlap(dir, Resolve(own)) {
-		return "the configuration of hcpx"
-	}
 	configs := []string{p.Config}
 	if p.Home != "" {
-		usual := filepath.Join(p.Home, ".config")
-		if there(dir, filepath.Join(usual, "hcpx")) {
-			return "the configuration of hcpx"
-		}
-		configs = append(configs, usual)
+		configs = append(configs, filepath.Join(p.Home, ".config"))
 	}
 	for _, c := range configs {
 		for _, name := range protocol.ConfigCredentials {
@@ -100,6 +93,21 @@ func (p Places) Target(declared string) string {
 		return filepath.Join(p.Home, rel)
 	}
 	return declared
+}
+
+// Runtime is Closed for what is the runtime's own alone: not even the source of a credential lies there (§8.3).
+func (p Places) Runtime(dir string) string {
+	dir = Resolve(dir)
+	if p.Store != "" && overlap(dir, Resolve(p.Store)) {
+		return "the store"
+	}
+	if own := p.Own(); own != "" && overlap(dir, Resolve(own)) {
+		return "the configuration of hcpx"
+	}
+	if p.Home != "" && there(dir, filepath.Join(p.Home, ".config", "hcpx")) {
+		return "the configuration of hcpx"
+	}
+	return ""
 }
 
 // there says whether dir overlaps a place that exists.

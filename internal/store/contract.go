@@ -49,21 +49,33 @@ func (e *UnsafeError) Error() string { return fmt.Sprintf("the store %s %s", e.P
 
 // State is state.json. The top-level Activated and Connected are the default session's.
 type State struct {
-	Activated []string                   `json:"activated"`
-	Connected []string                   `json:"connected"`
-	Grants    []grant.Grant              `json:"grants"`
-	Bins      []protocol.AllowedBin      `json:"bins"`
-	Reads     []protocol.AllowedRead     `json:"reads"`
-	Native    []string                   `json:"native"`
-	Hosts     []protocol.AllowedHost     `json:"hosts"`
-	Sessions  map[string]SessionState    `json:"sessions"`
-	Extra     map[string]json.RawMessage `json:"-"` // members of other runtimes, kept
+	Activated []string                `json:"activated"`
+	Connected []string                `json:"connected"`
+	Grants    []grant.Grant           `json:"grants"`
+	Bins      []protocol.AllowedBin   `json:"bins"`
+	Reads     []protocol.AllowedRead  `json:"reads"`
+	Native    []string                `json:"native"`
+	Hosts     []protocol.AllowedHost  `json:"hosts"`
+	Sessions  map[string]SessionState `json:"sessions"`
+	// Bindings says whose binding each connected pack of the default session uses; Secrets are the names under which
+	// something is kept, or may be after a crash (§8.5). No secret stands here.
+	Bindings map[string]Bound           `json:"bindings"`
+	Secrets  []string                   `json:"secrets"`
+	Extra    map[string]json.RawMessage `json:"-"` // members of other runtimes, kept
+}
+
+// Bound is what connect recorded of a binding with a source (§8.5).
+type Bound struct {
+	Owner  string `json:"owner"`            // the Principal that ran connect
+	Source string `json:"source"`           // what it consented to
+	Secret string `json:"secret,omitempty"` // the name of what is kept; "" when nothing is
 }
 
 // SessionState is the activation and connection of one named session.
 type SessionState struct {
 	Activated []string                   `json:"activated"`
 	Connected []string                   `json:"connected"`
+	Bindings  map[string]Bound           `json:"bindings"`
 	Extra     map[string]json.RawMessage `json:"-"` // kept too
 }
 

@@ -122,7 +122,7 @@ func (s *FS) setAside(done *Repaired) error {
 }
 
 // known are the members of state.json, as EncodeState orders them.
-var known = [...]string{"activated", "connected", "grants", "bins", "reads", "native", "hosts", "sessions"}
+var known = [...]string{"activated", "connected", "grants", "bins", "reads", "native", "hosts", "sessions", "bindings", "secrets"}
 
 // salvage keeps every member that can be read: those before a syntax error in order, those after it by
 // the line that EncodeState begins them with.
@@ -143,9 +143,11 @@ func salvage(src []byte, done *Repaired) *State {
 				_ = members(tail, 0, keep)
 			}
 		}
-		if seen[name] {
+		switch {
+		case seen[name]:
 			done.Kept = append(done.Kept, name)
-		} else {
+		case (name == "bindings" || name == "secrets") && !strings.Contains(string(src), `"`+name+`"`): // stand only where there are some
+		default:
 			done.Lost = append(done.Lost, name)
 		}
 	}

@@ -13,7 +13,7 @@ const DefaultSession = protocol.DefaultSession
 // Session is the activation and connection of a session; empty for one that nothing is known of.
 func (s *State) Session(id string) SessionState {
 	if id == DefaultSession || id == "" {
-		return SessionState{Activated: s.Activated, Connected: s.Connected}
+		return SessionState{Activated: s.Activated, Connected: s.Connected, Bindings: s.Bindings}
 	}
 	return s.Sessions[id]
 }
@@ -37,6 +37,7 @@ func (s *State) SetActivated(session, pack string, on bool) bool {
 	st.Activated, changed = set(st.Activated, pack, on)
 	if !on {
 		st.Connected, dropped = set(st.Connected, pack, false)
+		st.Bindings = without(st.Bindings, pack)
 	}
 	s.put(session, st)
 	return changed || dropped
@@ -47,8 +48,74 @@ func (s *State) SetConnected(session, pack string, on bool) bool {
 	st := s.Session(session)
 	var changed bool
 	st.Connected, changed = set(st.Connected, pack, on)
+	if !on {
+		st.Bindings = without(st.Bindings, pack)
+	}
 	s.put(session, st)
 	return changed
+}
+
+// Bound is what connect recorded of the pack's binding in the session (§8.5); false when it has no source, or was
+// connected by a runtime that recorded nothing.
+func (s *State) Bound(session, pack string) (Bound, bool) {
+	b, ok := s.Session(session).Bindings[pack]
+	return b, ok && s.IsConnected(session, pack)
+}
+
+// Bind records a connection and whose binding it uses, and says whether that changed anything.
+func (s *State) Bind(session, pack string, b Bound) bool {
+	changed := s.SetConnected(session, pack, true)
+	st := s.Session(session)
+	changed = changed || st.Bindings[pack] != b
+	st.Bindings = without(st.Bindings, pack)
+	if st.Bindings == nil {
+		st.Bindings = map[string]Bound{}
+	}
+	st.Bindings[pack] = b
+	s.put(session, st)
+	return changed
+}
+
+// KeepSecret notes that something is, or soon may be, kept under the name; DropSecret that nothing is any more.
+func (s *State) KeepSecret(name string) { s.Secrets, _ = set(s.Secrets, name, true) }
+
+// DropSecret is the end of KeepSecret.
+func (s *State) DropSecret(name string) { s.Secrets, _ = set(s.Secrets, name, false) }
+
+// UsersOf names the connections that use what is kept under the name, as session/pack, sorted.
+func (s *State) UsersOf(secret string) []string {
+	var users []string
+	for _, id := range append(slices.Collect(maps.Keys(s.Sessions)), DefaultSession) {
+		for pack, b := range s.Session(id).Bindings {
+			if b.Secret == secret && s.IsConnected(id, pack) {
+				users = append(users, id+"/"+pack)
+			}
+		}
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
+}
+
+// Orphans are the kept secrets that no connection uses, sorted.
+func (s *State) Orphans() []string {
+	var left []string
+	for _, name := range s.Secrets {
+		if len(s.UsersOf(name)) == 0 {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// without is a copy of the bindings that lacks one; nil when none is left.
+func without(bindings map[string]Bound, pack string) map[string]Bound {
+	left := maps.Clone(bindings)
+	delete(left, pack)
+	if len(left) == 0 {
+		return nil
+	}
+	return left
 }
 
 // SessionsOf names the sessions in which the pack is activated or connected, sorted.
@@ -76,10 +143,10 @@ func (s *State) DropPack(pack string) []string {
 
 func (s *State) put(id string, st SessionState) {
 	if id == DefaultSession || id == "" {
-		s.Activated, s.Connected = st.Activated, st.Connected
+		s.Activated, s.Connected, s.Bindings = st.Activated, st.Connected, st.Bindings
 		return
 	}
-	if len(st.Activated)+len(st.Connected)+len(st.Extra) == 0 {
+	if len(st.Activated)+len(st.Connected)+len(st.Bindings)+len(st.Extra) == 0 {
 		delete(s.Sessions, id)
 		return
 	}

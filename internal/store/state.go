@@ -128,6 +128,10 @@ func (s *State) take(m member) (err error) {
 		err = m.strict(&s.Hosts)
 	case "sessions":
 		s.Sessions, err = m.sessions()
+	case "bindings":
+		err = m.strict(&s.Bindings)
+	case "secrets":
+		s.Secrets, err = m.strings()
 	default:
 		s.Extra = m.keep(s.Extra)
 	}
@@ -243,6 +247,8 @@ func (m member) sessions() (map[string]SessionState, error) {
 				st.Activated, err = m.strings()
 			case "connected":
 				st.Connected, err = m.strings()
+			case "bindings":
+				err = m.strict(&st.Bindings)
 			default:
 				st.Extra = m.keep(st.Extra)
 			}
@@ -258,14 +264,27 @@ func (m member) sessions() (map[string]SessionState, error) {
 func EncodeState(s *State) ([]byte, error) {
 	sessions := map[string]any{}
 	for id, st := range s.Sessions {
-		sessions[id] = object{st.Extra, []field{{"activated", list(st.Activated)}, {"connected", list(st.Connected)}}}
+		fields := []field{{"activated", list(st.Activated)}, {"connected", list(st.Connected)}}
+		sessions[id] = object{st.Extra, bound(fields, st.Bindings)}
 	}
-	doc := object{s.Extra, []field{
+	fields := []field{
 		{"activated", list(s.Activated)}, {"connected", list(s.Connected)}, {"grants", list(s.Grants)},
 		{"bins", list(s.Bins)}, {"reads", list(s.Reads)}, {"native", list(s.Native)}, {"hosts", list(s.Hosts)},
 		{"sessions", sessions},
-	}}
-	return encode(doc)
+	}
+	fields = bound(fields, s.Bindings)
+	if len(s.Secrets) > 0 {
+		fields = append(fields, field{"secrets", s.Secrets})
+	}
+	return encode(object{s.Extra, fields})
+}
+
+// bound adds the bindings, where there are any: a state without one is as the reference layout has it.
+func bound(fields []field, bindings map[string]Bound) []field {
+	if len(bindings) == 0 {
+		return fields
+	}
+	return append(fields, field{"bindings", bindings})
 }
 
 // encode is indented JSON without HTML escapes, for files that people read.

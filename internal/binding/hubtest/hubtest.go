@@ -3,6 +3,7 @@
 package hubtest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"hcpx/internal/binding"
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 )
@@ -21,6 +23,8 @@ func bindings() []manifest.Binding {
 		{Mode: binding.Public, Hub: binding.HubPublic},
 		{Mode: binding.Mock, Hub: binding.HubNone, Inject: inject},
 		{Mode: binding.Local, Hub: binding.HubNone},
+		sourced(binding.Local, "local-credential", &manifest.Source{Kind: manifest.KindEnv, Name: "PACK_SECRET"}),
+		sourced(binding.User, "keyring", &manifest.Source{Kind: manifest.KindToken}),
 		{Mode: binding.Local, Hub: "local-credential", Inject: inject},
 		{Mode: binding.User, Hub: "keyring", Inject: inject},
 		{Mode: binding.Mothership, Hub: "keyring", Inject: inject},
@@ -28,10 +32,16 @@ func bindings() []manifest.Binding {
 	}
 }
 
+// sourced is a binding with a source that was read whole.
+func sourced(mode, hub string, from *manifest.Source) manifest.Binding {
+	return manifest.Binding{Mode: mode, Hub: hub, Source: jsondoc.Obj(jsondoc.Member{Key: "kind", Value: jsondoc.Str(from.Kind)}), From: from,
+		Inject: []manifest.EnvVar{{Name: "PACK_TOKEN", Value: "Bearer {token}"}}}
+}
+
 // Run proves the contract of the hub that open makes.
 func Run(t *testing.T, open func(t *testing.T) binding.Hub) {
 	t.Helper()
-	scope := binding.Scope{Tenant: "local", Session: "default", Pack: "ledger"}
+	scope := binding.Scope{Tenant: "local", Session: "default", Owner: "human:ada", Pack: "ledger"}
 	for _, b := range bindings() {
 		t.Run(b.Mode+"/"+b.Hub, func(t *testing.T) {
 			hub := open(t)
@@ -57,25 +67,30 @@ func Run(t *testing.T, open func(t *testing.T) binding.Hub) {
 	})
 }
 
+// person types a secret of his own.
+func person() binding.Person {
+	return binding.Person{Secret: func(context.Context, string) ([]byte, *protocol.Error) { return []byte("what-a-person-typed"), nil }}
+}
+
 // refused: §8.4, no credential at all where the right one can't be had.
 func refused(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope) {
 	t.Helper()
-	m, err := hub.Mint(b, s)
+	m, err := hub.Mint(t.Context(), b, s, 0)
 	if m != nil || err == nil || err.Code != protocol.NotConnected {
 		t.Errorf("Mint: %v, %v", m, err)
 	}
-	if err := hub.Connect(b, s); err == nil || err.Code != protocol.NotConnected || err.Hint == "" {
+	if _, err := hub.Connect(t.Context(), b, s, binding.Person{}); err == nil || err.Code != protocol.NotConnected || err.Hint == "" {
 		t.Errorf("Connect: %v", err)
 	}
-	if err := hub.Disconnect(b, s); err != nil {
-		t.Errorf("Disconnect of what was never connected: %v", err)
+	if err := hub.Forget(t.Context(), s.Name()); err != nil {
+		t.Errorf("Forget of what was never connected: %v", err)
 	}
 }
 
 func granted(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope) {
 	t.Helper()
 	for range 2 {
-		if err := hub.Connect(b, s); err != nil {
+		if _, err := hub.Connect(t.Context(), b, s, person()); err != nil {
 			t.Fatalf("Connect: %v", err)
 		}
 	}
@@ -85,15 +100,15 @@ func granted(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope
 	}
 	wg.Wait()
 	for range 2 {
-		if err := hub.Disconnect(b, s); err != nil {
-			t.Errorf("Disconnect: %v", err)
+		if err := hub.Forget(t.Context(), s.Name()); err != nil {
+			t.Errorf("Forget: %v", err)
 		}
 	}
 }
 
 // hides: §8.4, the value shows in nothing that prints or encodes, and is gone once released.
 func hides(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope) {
-	m, err := hub.Mint(b, s)
+	m, err := hub.Mint(t.Context(), b, s, 0)
 	if err != nil {
 		t.Errorf("Mint: %v", err)
 		return
@@ -126,7 +141,7 @@ func hides(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope) 
 
 func filled(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope) (env, secrets []string) {
 	t.Helper()
-	m, err := hub.Mint(b, s)
+	m, err := hub.Mint(t.Context(), b, s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

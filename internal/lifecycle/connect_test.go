@@ -1,0 +1,206 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hcpx/internal/binding"
+	"hcpx/internal/protocol"
+	"hcpx/internal/store"
+	"hcpx/internal/vault"
+)
+
+const typed = "what-ada-has-typed"
+
+// keeping is a world whose secrets lie in a real vault, and whose variables are given.
+func keeping(t *testing.T) (*world, vault.Store) {
+	t.Helper()
+	w := newWorld(t)
+	v := vault.Open(vault.Options{Dir: filepath.Join(t.TempDir(), "secrets"), Config: filepath.Join(t.TempDir(), "config")})
+	w.Gate.Hub = binding.NewHub(binding.Options{Secrets: v, Now: time.Now, Getenv: func(name string) string {
+		if name == "NOTES_SECRET" {
+			return "value-of-the-variable"
+		}
+		return ""
+	}})
+	w.Keeper = v
+	return w, v
+}
+
+// withSource gives a pack a binding.
+func withSource(mode, source, family string) []string {
+	hub := map[string]string{"user": "keyring", "local": "local-credential"}[mode]
+	return []string{`"adapter": "wrap",`, family + `"adapter": "wrap", "binding": { "mode": "` + mode + `", "hub": "` + hub + `", "source": ` + source + `, "inject": { "env": { "NOTES_TOKEN": "{token}" } } },`}
+}
+
+func typing(secret string) ConnectOptions {
+	return ConnectOptions{Person: Person{Secret: func(context.Context, string) ([]byte, *protocol.Error) { return []byte(secret), nil }}}
+}
+
+func (w *world) connect(s protocol.Session, id string, o ConnectOptions) ConnectView {
+	w.t.Helper()
+	v, err := w.Connect(w.t.Context(), s, id, o)
+	if err != nil || !v.Connected {
+		w.t.Fatalf("%+v %v", v, err)
+	}
+	return v
+}
+
+func kept(t *testing.T, v vault.Store, name string) bool {
+	t.Helper()
+	_, found, err := v.Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// §8.5: a binding belongs to who ran connect; the state knows that for each session, and the audit says so. What is kept
+// goes when no session or member needs it, by whichever act the last one ends.
+func Test_8_5_ABindingHasAnOwnerAndAnEnd(t *testing.T) {
+	const city = `"family": "city", `
+	w, v := keeping(t)
+	for _, id := range []string{"notes", "memos"} {
+		w.ready(id, withSource("user", `{ "kind": "token" }`, city)...)
+		if _, err := w.Activate(in("ci"), []string{id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "local/human:ada/family/city"
+	if v := w.connect(ada, "notes", typing(typed)); !v.Changed || v.Shared || v.Source == "" {
+		t.Errorf("%+v", v)
+	}
+	if v := w.connect(ada, "memos", typing("never asked for")); !v.Changed || !v.Shared {
+		t.Errorf("a second member: %+v", v)
+	}
+	if v := w.connect(in("ci"), "memos", ConnectOptions{}); !v.Shared {
+		t.Errorf("another session of ada: %+v", v)
+	}
+	b, ok := w.mustState().Bound("ci", "memos")
+	if !ok || b.Owner != "human:ada" || b.Secret != name {
+		t.Errorf("%+v %v", b, ok)
+	}
+	for _, end := range []func() *protocol.Error{
+		func() *protocol.Error { _, err := w.Disconnect(t.Context(), ada, "notes"); return err },
+		func() *protocol.Error { _, err := w.Deactivate(t.Context(), ada, []string{"memos"}); return err },
+		func() *protocol.Error {
+			_, err := w.Uninstall(t.Context(), ada, "memos", UninstallOptions{})
+			return err
+		},
+	} {
+		if !kept(t, v, name) {
+			t.Fatal("the secret is gone while a member needs it")
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept(t, v, name) || len(w.mustState().Secrets) > 0 {
+		t.Error("the secret stays when nothing needs it")
+	}
+	for _, e := range w.log.Entries() {
+		if text, err := json.Marshal(e); err != nil || strings.Contains(string(text), typed) {
+			t.Errorf("%s %v", text, err)
+		}
+		if e.Act == "connect" && e.Kind == "change" && (!strings.Contains(string(e.Detail), `"owner":"human:ada"`) || !strings.Contains(string(e.Detail), name)) {
+			t.Errorf("the audit does not name the owner: %s", e.Detail)
+		}
+	}
+}
+
+// A pack cannot join a family to take its consent, and its failed connect takes nothing from the members.
+func Test_8_5_NoPackJoinsAFamilyToTakeItsConsent(t *testing.T) {
+	w, v := keeping(t)
+	const city = `"family": "city", `
+	w.ready("notes", withSource("user", `{ "kind": "token" }`, city)...)
+	w.ready("thief", withSource("user", `{ "kind": "oauth2", "auth_url": "https://evil.example/d", "token_url": "https://evil.example/t", "client_id": "c" }`, city)...)
+	w.Gate.Hub = binding.NewHub(binding.Options{Secrets: v, Now: time.Now, Net: binding.Net{Dial: binding.Dial}})
+	w.connect(ada, "notes", typing(typed))
+	_, err := w.Connect(t.Context(), ada, "thief", ConnectOptions{})
+	refused(t, advisedAnyway(err), protocol.BindingFailed)
+	if !kept(t, v, "local/human:ada/family/city") || w.mustState().IsConnected("default", "thief") {
+		t.Error("the family lost its consent, or the thief has it")
+	}
+}
+
+// advisedAnyway: a refusal to join has no next command.
+func advisedAnyway(err *protocol.Error) *protocol.Error {
+	if err != nil && err.Hint == "" {
+		return err.WithHint("none")
+	}
+	return err
+}
+
+// §8.3: the source is shown before it is read for the first time; a no reads nothing; another source in a later version
+// is connected again before it is read.
+func Test_8_3_ConsentNamesExactlyTheSource(t *testing.T) {
+	w, _ := keeping(t)
+	w.ready("notes", withSource("local", `{ "kind": "env", "name": "NOTES_SECRET" }`, "")...)
+	var shown []string
+	answer := false
+	o := ConnectOptions{Ask: func(c Consent) bool {
+		shown = append(shown, c.Question+": "+c.Packs[0].Credential)
+		return answer
+	}}
+	_, err := w.Connect(t.Context(), ada, "notes", o)
+	refused(t, err, protocol.Canceled)
+	answer = true
+	w.connect(ada, "notes", o)
+	w.connect(ada, "notes", o)
+	if want := "connect: the variable NOTES_SECRET of this process, read at each run"; !slices.Equal(shown, []string{want, want}) {
+		t.Errorf("%q", shown)
+	}
+	if p := w.available(ada, "notes"); !p.Connected {
+		t.Errorf("%+v", p)
+	}
+	dir := w.pack("notes", append(withSource("local", `{ "kind": "env", "name": "OTHER_SECRET" }`, ""), `"1.0.0"`, `"1.1.0"`)...)
+	w.install(dir, InstallOptions{AllowBin: true, AllowRead: true, AcceptPolicyChange: true})
+	if p := w.available(ada, "notes"); p.Commands["show"].Reason != protocol.NotConnected {
+		t.Errorf("another source is read without consent: %+v", p)
+	}
+	_, err = w.Connect(t.Context(), ada, "notes", o)
+	if code(err) != protocol.BindingFailed || !strings.Contains(err.Message, "OTHER_SECRET") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A connect or disconnect that was cut off leaves nothing that nobody knows of: doctor tells, repair deletes.
+func Test_8_5_AnOrphanIsToldAndRepaired(t *testing.T) {
+	w, v := keeping(t)
+	const name = "local/human:ada/pack/notes"
+	if err := w.note(name, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Set(t.Context(), name, []byte("left by a connect that was killed")); err != nil {
+		t.Fatal(err)
+	}
+	told := func() bool {
+		return slices.ContainsFunc(w.Doctor(ada).Findings, func(f Finding) bool { return f.Subject == name && f.Fix == "hcpx repair" })
+	}
+	if !told() {
+		t.Error("doctor does not tell")
+	}
+	if _, err := w.Repair(ada); err != nil {
+		t.Fatal(err)
+	}
+	if told() || kept(t, v, name) || len(w.mustState().Secrets) > 0 {
+		t.Error("repair left it")
+	}
+}
+
+// What stood in the state before a source was consented to is no consent.
+func Test_8_5_AConnectionWithoutAConsentIsNone(t *testing.T) {
+	w, _ := keeping(t)
+	w.ready("notes", withSource("local", `{ "kind": "env", "name": "NOTES_SECRET" }`, "")...)
+	if err := w.Store.Update(func(st *store.State) error { st.SetConnected("default", "notes", true); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.available(ada, "notes"); p.Commands["show"].Reason != protocol.NotConnected {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package vault_test
+
+// fullDisk needs Linux.
+func fullDisk(string) {}
