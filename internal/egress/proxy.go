@@ -89,7 +89,7 @@ func (r *Run) open(host string, port uint16) (net.Conn, string) {
 		}
 	}
 	if len(to) > 0 && r.life.Err() == nil {
-		r.deny("connect " + printable(net.JoinHostPort(foldName(host), strconv.Itoa(int(port)))) + ": no answer")
+		r.deny("connect " + printable(net.JoinHostPort(foldName(host), strconv.Itoa(int(port)))) + ": " + noAnswer)
 	}
 	return nil, "502 Bad Gateway"
 }
