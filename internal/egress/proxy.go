@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -28,6 +29,7 @@ func Proxy(r *Run, c net.Conn) {
 	req, err := readRequest(in)
 	late.Stop()
 	if err != nil {
+		r.unread(err)
 		answer(c, "400 Bad Request")
 		return
 	}
@@ -58,6 +60,7 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 	}{in, c})
 	late.Stop()
 	if err != nil {
+		r.unread(err)
 		return
 	}
 	up, status := r.open(host, port)
@@ -74,6 +77,14 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 		return
 	}
 	pump(c, in, up, true)
+}
+
+// unread keeps for the report that the proxy was asked for something else than a connection. A client that only went
+// away asked for nothing.
+func (r *Run) unread(err error) {
+	if errors.Is(err, errRequest) || errors.Is(err, errSocks) || errors.Is(err, bufio.ErrBufferFull) {
+		r.deny("a request that is none of the proxy")
+	}
 }
 
 // open connects to the first checked address of a host that answers; nil comes with what a client is told, and the
