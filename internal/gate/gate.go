@@ -112,7 +112,7 @@ func mendHint(id string, meta *store.Meta) string {
 	case meta.Source == store.Shipped:
 		return "hcpx add " + id
 	}
-	return "hcpx install " + protocol.Word(meta.Source)
+	return "hcpx install " + protocol.Words(meta.Source)
 }
 
 // Ripe says that the pack's stamps did not prove it by themselves, and would if they were taken again:

@@ -67,14 +67,14 @@ func Allowed(st *store.State, name string, asBin bool) (*protocol.AllowedBin, *p
 		}
 		if asBin && !b.Dangerous && (Interpreter(name) || Interpreter(b.Path)) {
 			return nil, notAllowed(name, b.Path, "it runs whatever it is told, and was not allowed as the program of a command",
-				"hcpx allow --dangerous "+protocol.Word(name))
+				"hcpx allow --dangerous "+protocol.Words(name))
 		}
 		if err := Stands(b); err != nil {
-			return nil, notAllowed(name, b.Path, err.Error(), "hcpx allow "+protocol.Word(name))
+			return nil, notAllowed(name, b.Path, err.Error(), "hcpx allow "+protocol.Words(name))
 		}
 		return b, nil
 	}
-	return nil, notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+protocol.Word(name))
+	return nil, notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+protocol.Words(name))
 }
 
 // program resolves one name of bin or uses for step 8: "./x" is the pack's own and covered by its digest;

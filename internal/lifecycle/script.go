@@ -66,13 +66,10 @@ func (l *Lifecycle) unscripted(b protocol.AllowedBin, missing []string) string {
 	for _, dir := range filepath.SplitList(l.Path) {
 		file := filepath.Join(dir, filepath.Base(b.Name))
 		if filepath.IsAbs(dir) && runnable(file) == nil && len(interpretersOf(file)) == 0 {
-			return allow + protocol.Word(file)
+			return allow + protocol.Words(file)
 		}
 	}
-	for i, name := range missing {
-		missing[i] = protocol.Word(name)
-	}
-	return "hcpx allow " + strings.Join(missing, " ")
+	return "hcpx allow " + protocol.Words(missing...)
 }
 
 // scripts notes the allowed programs of a pack that are scripts which this pack can't run: their interpreter

@@ -41,7 +41,7 @@ func (c *command) letIn(e *protocol.Error, o *sandbox.Outcome) *protocol.Error {
 	}
 	for _, what := range o.Denied {
 		if entry := egress.Entry(what); entry != "" {
-			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Word(entry))
+			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Words(entry))
 		}
 	}
 	return e
