@@ -61,6 +61,10 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 	late.Stop()
 	if err != nil {
 		r.unread(err)
+		var odd socksError
+		if errors.As(err, &odd) {
+			_, _ = c.Write(odd.reply) // it is closed in any case
+		}
 		return
 	}
 	up, status := r.open(host, port)
@@ -69,11 +73,11 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 		if strings.HasPrefix(status, "403") {
 			code = socksForbidden
 		}
-		_ = socksReply(c, code) // it is closed in any case
+		_, _ = c.Write(socksReply(code)) // it is closed in any case
 		return
 	}
 	defer r.done(up)
-	if socksReply(c, 0) != nil {
+	if _, err := c.Write(socksReply(0)); err != nil {
 		return
 	}
 	pump(c, in, up, true)
@@ -82,7 +86,7 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 // unread keeps for the report that the proxy was asked for something else than a connection. A client that only went
 // away asked for nothing.
 func (r *Run) unread(err error) {
-	if errors.Is(err, errRequest) || errors.Is(err, errSocks) || errors.Is(err, bufio.ErrBufferFull) {
+	if errors.Is(err, errRequest) || errors.Is(err, bufio.ErrBufferFull) || errors.As(err, new(socksError)) {
 		r.deny("a request that is none of the proxy")
 	}
 }
