@@ -46,7 +46,7 @@ var rooms = []struct {
 	{"internal/binding", "protocol egress jsondoc manifest"},
 	{"internal/binding/hubtest", "protocol jsondoc manifest binding"},
 	{"internal/adapter", "protocol jsondoc manifest sandbox"},
-	{"internal/adapter/wrap", "protocol jsondoc manifest sandbox adapter"},
+	{"internal/adapter/wrap", "protocol egress jsondoc manifest sandbox adapter"},
 	{"internal/adapter/composite", "protocol jsondoc manifest policy adapter"},
 	{"internal/store", "protocol jsondoc pack grant stamp"},
 	{"internal/store/storetest", "protocol pack grant store"},

@@ -300,6 +300,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	check("install", parsed(t, newInstallCmd, "install", "a", "b", "--allow-bin", "--force"),
 		installOptions{Sources: []string{"a", "b"}, AllowBin: true, Force: true})
 	check("allow host", parsed(t, newAllowCmd, "allow", "--host", "mirror", "h:1", "g:2"), allowOptions{HostPack: "mirror", Hosts: []string{"h:1", "g:2"}})
+	check("allow bins that look like options", parsed(t, newAllowCmd, "allow", "--dangerous", "--", "-x", "--native=evil"), allowOptions{Bins: []string{"-x", "--native=evil"}, Dangerous: true})
 	check("allow bins", parsed(t, newAllowCmd, "allow", "sh", "--dangerous"), allowOptions{Bins: []string{"sh"}, Dangerous: true})
 	check("grant", parsed(t, newGrantCmd, "grant", "agent:x", "verb.exec.write", "--pack", "git", "--arg", "force=false", "--arg", "n=12", "--arg", "branch=agent/*", "--project", "p", "--self-confirm"),
 		grantOptions{Principal: "agent:x", Capabilities: []string{"verb.exec.write"}, Packs: []string{"git"}, Projects: []string{"p"}, SelfConfirm: true,

@@ -18,7 +18,7 @@ func ReadAnswer(msg []byte) (name string, at []netip.Addr, ok bool) {
 		return "", nil, false
 	}
 	q, err := readQuestion(msg)
-	if err != nil || q.name == "" {
+	if err != nil || q.name == "" || q.odd {
 		return "", nil, false
 	}
 	next := headerSize + len(q.raw)

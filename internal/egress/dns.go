@@ -1,11 +1,13 @@
 package egress
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,6 +42,7 @@ type question struct {
 	name  string // as asked, without the last dot
 	kind  uint16
 	class uint16
+	odd   bool   // a dot stands within a label: no host has such a name
 	raw   []byte // as it stands in the message
 }
 
@@ -70,16 +73,14 @@ func readQuestion(msg []byte) (question, error) {
 	if at+5 > len(msg) {
 		return question{}, errNoQuery
 	}
-	for _, label := range labels {
-		if strings.Contains(label, ".") {
-			return question{name: "", raw: msg[headerSize : at+5], kind: typeA, class: 0}, nil // no host has such a name
-		}
-	}
 	return question{
 		name: strings.Join(labels, "."), kind: binary.BigEndian.Uint16(msg[at+1:]), class: binary.BigEndian.Uint16(msg[at+3:]),
-		raw: msg[headerSize : at+5],
+		odd: slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, ".") }), raw: msg[headerSize : at+5],
 	}, nil
 }
+
+// noQuestion is how the report calls a message to the name server that asks for no name.
+const noQuestion = "a message to the name server that is no question"
 
 // Answer answers one DNS message of the command (§10.2): listed names with what this run resolved for them, every
 // other name with the word that there is none. Nothing but a listed name is ever asked outside. nil is silence.
@@ -93,19 +94,25 @@ func (r *Run) Answer(msg []byte) []byte {
 	}
 	head := flagResponse | flags&(flagOpcode|flagRecursion) | flagAvailable
 	if flags&flagOpcode != 0 {
+		r.deny(noQuestion)
 		return reply(msg, head|codeUnknown, nil, nil)
 	}
 	q, err := readQuestion(msg)
 	if err != nil {
+		r.deny(noQuestion)
 		return reply(msg, head|codeFormat, nil, nil)
-	}
-	if q.class != classIN {
-		return reply(msg, head|codeRefused, q.raw, nil)
 	}
 	name := foldName(q.name)
 	look, listed := r.names[name]
-	if !listed {
-		r.deny("name " + printable(name))
+	switch asked := "name " + cmp.Or(printable(name), "."); {
+	case q.odd:
+		r.deny(asked + ": a dot within a label")
+		return reply(msg, head|codeRefused, q.raw, nil)
+	case q.class != classIN:
+		r.deny(asked + ": not asked for the internet's class")
+		return reply(msg, head|codeRefused, q.raw, nil)
+	case !listed:
+		r.deny(asked)
 		return reply(msg, head|codeNoName, q.raw, nil)
 	}
 	switch got := look(); {

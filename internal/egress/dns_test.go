@@ -83,7 +83,8 @@ func Test_10_2_names(t *testing.T) {
 
 // §10.2: what is no plain question gets no more than an error, and what is no query gets silence.
 func Test_10_2_odd_queries(t *testing.T) {
-	r := newRun(t, names(), new([]string), "api.example.test:443")
+	var denied []string
+	r := newRun(t, names(), &denied, "api.example.test:443")
 	good := ask("api.example.test", typeA)
 	edit := func(at int, b ...byte) []byte { m := slices.Clone(good); copy(m[at:], b); return m }
 	for name, c := range map[string]struct {
@@ -109,7 +110,11 @@ func Test_10_2_odd_queries(t *testing.T) {
 		"too long":                 {append(slices.Clone(good), make([]byte, maxQuery)...), -1, 0},
 		"nothing":                  {nil, -1, 0},
 	} {
+		denied = nil
 		got := r.Answer(c.query)
+		if told := c.code > 0; told != (len(denied) == 1) {
+			t.Errorf("%s: the report has %q", name, denied)
+		}
 		if c.code < 0 {
 			if got != nil {
 				t.Errorf("%s: %x, want silence", name, got)
@@ -142,6 +147,35 @@ func Test_10_2_names_on_a_stream(t *testing.T) {
 	go func() { _, _ = client.Write([]byte{0xff, 0xff}) }()
 	if n, err := client.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes after a message that is too long", n)
+	}
+}
+
+// §10.2: what was asked and refused is told of, whatever stands in its labels.
+func Test_10_2_refused_questions_are_told(t *testing.T) {
+	var denied []string
+	r := newRun(t, names(), &denied, "api.example.test:443")
+	head := ask("x", typeA)[:headerSize]
+	for labels, want := range map[string]string{
+		"\x03a b\x01c":           `name a\32b.c`,
+		"\x05a.b;c\x01d":         `name a.b;c.d: a dot within a label`,
+		"\x10api.example.test":   "name api.example.test: a dot within a label",
+		"\x04\x1b[2J\x01\n":      `name \27[2j.\10`,
+		"":                       "name .",
+		"\xc0\x0c":               noQuestion,
+		"\x41too long to be one": noQuestion,
+	} {
+		denied = nil
+		r.Answer(slices.Concat(head, []byte(labels), []byte{0, 0, typeA, 0, classIN}))
+		if !slices.Equal(denied, []string{want}) {
+			t.Errorf("%q: the report has %q, want %q", labels, denied, want)
+		}
+	}
+	denied = nil
+	chaos := ask("version.bind", 16)
+	chaos[len(chaos)-1] = 3
+	r.Answer(chaos)
+	if want := "name version.bind: not asked for the internet's class"; !slices.Equal(denied, []string{want}) {
+		t.Errorf("%q, want %q", denied, want)
 	}
 }
 

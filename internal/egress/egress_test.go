@@ -200,6 +200,8 @@ func Test_10_2_connect(t *testing.T) {
 		"224.0.0.1:8080":             "multicast address",
 		"[::7f00:1]:8080":            "reserved address",
 		"[64:ff9b::5db8:d822]:443":   "not listed",
+		"[::1%1]:8080":               "an address with a zone",
+		"[::ffff:10.0.0.5%1]:5432":   "an address with a zone",
 	} {
 		full := want
 		if want != "" {

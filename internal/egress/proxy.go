@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -28,6 +29,7 @@ func Proxy(r *Run, c net.Conn) {
 	req, err := readRequest(in)
 	late.Stop()
 	if err != nil {
+		r.unread(err)
 		answer(c, "400 Bad Request")
 		return
 	}
@@ -58,6 +60,11 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 	}{in, c})
 	late.Stop()
 	if err != nil {
+		r.unread(err)
+		var odd socksError
+		if errors.As(err, &odd) {
+			_, _ = c.Write(odd.reply) // it is closed in any case
+		}
 		return
 	}
 	up, status := r.open(host, port)
@@ -66,14 +73,22 @@ func (r *Run) socks(in *bufio.Reader, c net.Conn, late *time.Timer) {
 		if strings.HasPrefix(status, "403") {
 			code = socksForbidden
 		}
-		_ = socksReply(c, code) // it is closed in any case
+		_, _ = c.Write(socksReply(code)) // it is closed in any case
 		return
 	}
 	defer r.done(up)
-	if socksReply(c, 0) != nil {
+	if _, err := c.Write(socksReply(0)); err != nil {
 		return
 	}
 	pump(c, in, up, true)
+}
+
+// unread keeps for the report that the proxy was asked for something else than a connection. A client that only went
+// away asked for nothing.
+func (r *Run) unread(err error) {
+	if errors.Is(err, errRequest) || errors.Is(err, bufio.ErrBufferFull) || errors.As(err, new(socksError)) {
+		r.deny("a request that is none of the proxy")
+	}
 }
 
 // open connects to the first checked address of a host that answers; nil comes with what a client is told, and the
@@ -89,7 +104,7 @@ func (r *Run) open(host string, port uint16) (net.Conn, string) {
 		}
 	}
 	if len(to) > 0 && r.life.Err() == nil {
-		r.deny("connect " + printable(net.JoinHostPort(foldName(host), strconv.Itoa(int(port)))) + ": no answer")
+		r.deny("connect " + printable(net.JoinHostPort(foldName(host), strconv.Itoa(int(port)))) + ": " + noAnswer)
 	}
 	return nil, "502 Bad Gateway"
 }

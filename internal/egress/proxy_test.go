@@ -142,7 +142,7 @@ func Test_10_2_proxy_host_header(t *testing.T) {
 func Test_10_2_proxy_refuses(t *testing.T) {
 	w := newWorld(t)
 	socks := func(request ...byte) string { return "\x05\x01\x00" + string(append([]byte{5, 1, 0}, request...)) }
-	name := "evil.example.test"
+	name, unread := "evil.example.test", "a request that is none of the proxy"
 	for request, want := range map[string][2]string{
 		"CONNECT " + name + ":" + w.port + " HTTP/1.1\r\n\r\n":             {"HTTP/1.1 403", "connect " + name + ":" + w.port + ": not listed"},
 		"CONNECT web.example.test:22 HTTP/1.1\r\n\r\n":                     {"HTTP/1.1 403", "connect web.example.test:22: not listed"},
@@ -165,23 +165,23 @@ func Test_10_2_proxy_refuses(t *testing.T) {
 		socks(1, 127, 0, 0, 1, 0, 22):                                      {"\x05\x00\x05\x02", "connect 127.0.0.1:22: loopback address"},
 		socks(append(append([]byte{4}, make([]byte, 15)...), 1, 0, 22)...): {"\x05\x00\x05\x02", "connect [::1]:22: loopback address"},
 		socks(1, 127, 0, 0, 1, 0, 9):                                       {"\x05\x00\x05\x04", "connect 127.0.0.1:9: no answer"},
-		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x16":             {"\x05\x00\x05\x07", ""}, // BIND
-		"\x05\x01\x00\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x35":             {"\x05\x00\x05\x07", ""}, // UDP ASSOCIATE
-		"\x05\x01\x02": {"\x05\xff", ""}, // a password
-		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00\r\n\r\n":                                                      {"HTTP/1.1 400", ""},
-		"GET / HTTP/1.1\r\nHost: web.example.test\r\n\r\n":                                                  {"HTTP/1.1 400", ""},
-		"GET https://web.example.test/ HTTP/1.1\r\n\r\n":                                                    {"HTTP/1.1 400", ""},
-		"GET http://user@web.example.test:" + w.port + "/ HTTP/1.1\r\n\r\n":                                 {"HTTP/1.1 400", ""},
-		"GET http://web.example.test:" + w.port + "\\@evil/ HTTP/1.1\r\n\r\n":                               {"HTTP/1.1 400", ""},
-		"CONNECT web.example.test HTTP/1.1\r\n\r\n":                                                         {"HTTP/1.1 400", ""},
-		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                                  {"HTTP/1.1 400", ""},
-		"GET http://web.example.test/ HTTP/1.1\nX: y\n\n":                                                   {"HTTP/1.1 400", ""},
-		"GET http://web.example.test/ HTTP/1.1\r\nX : y\r\n\r\n":                                            {"HTTP/1.1 400", ""},
-		"GET http://web.example.test/ HTTP/1.1\r\n folded\r\n\r\n":                                          {"HTTP/1.1 400", ""},
-		"POST http://web.example.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n":          {"HTTP/1.1 400", ""},
-		"POST http://web.example.test/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n": {"HTTP/1.1 400", ""},
-		"GET http://web.example.test/ HTTP/1.1\r\nX: " + strings.Repeat("y", maxHead) + "\r\n\r\n":          {"HTTP/1.1 400", ""},
-		"GET http://web.example.test/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxLines+1) + "\r\n":       {"HTTP/1.1 400", ""},
+		"\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x16":             {"\x05\x00\x05\x07", unread}, // BIND
+		"\x05\x01\x00\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x35":             {"\x05\x00\x05\x07", unread}, // UDP ASSOCIATE
+		"\x05\x01\x02": {"\x05\xff", unread}, // a password
+		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00\r\n\r\n":                                                      {"HTTP/1.1 400", unread},
+		"GET / HTTP/1.1\r\nHost: web.example.test\r\n\r\n":                                                  {"HTTP/1.1 400", unread},
+		"GET https://web.example.test/ HTTP/1.1\r\n\r\n":                                                    {"HTTP/1.1 400", unread},
+		"GET http://user@web.example.test:" + w.port + "/ HTTP/1.1\r\n\r\n":                                 {"HTTP/1.1 400", unread},
+		"GET http://web.example.test:" + w.port + "\\@evil/ HTTP/1.1\r\n\r\n":                               {"HTTP/1.1 400", unread},
+		"CONNECT web.example.test HTTP/1.1\r\n\r\n":                                                         {"HTTP/1.1 400", unread},
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                                  {"HTTP/1.1 400", unread},
+		"GET http://web.example.test/ HTTP/1.1\nX: y\n\n":                                                   {"HTTP/1.1 400", unread},
+		"GET http://web.example.test/ HTTP/1.1\r\nX : y\r\n\r\n":                                            {"HTTP/1.1 400", unread},
+		"GET http://web.example.test/ HTTP/1.1\r\n folded\r\n\r\n":                                          {"HTTP/1.1 400", unread},
+		"POST http://web.example.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n":          {"HTTP/1.1 400", unread},
+		"POST http://web.example.test/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n": {"HTTP/1.1 400", unread},
+		"GET http://web.example.test/ HTTP/1.1\r\nX: " + strings.Repeat("y", maxHead) + "\r\n\r\n":          {"HTTP/1.1 400", unread},
+		"GET http://web.example.test/ HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxLines+1) + "\r\n":       {"HTTP/1.1 400", unread},
 		"SSH-2.0-x\r\n": {"", ""},
 	} {
 		w.denied = nil

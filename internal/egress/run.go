@@ -124,7 +124,7 @@ func (r *Run) learn(name string, addrs []netip.Addr) found {
 // Connect decides about an address and a port that the command connects to by itself; false is a refusal, which
 // was told then.
 func (r *Run) Connect(to netip.AddrPort) bool {
-	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	to = plain(to)
 	why := r.refusal(to)
 	if why != "" {
 		r.deny("connect " + to.String() + ": " + why)
@@ -134,7 +134,16 @@ func (r *Run) Connect(to netip.AddrPort) bool {
 
 // Open says whether Connect would allow it; nobody is told.
 func (r *Run) Open(to netip.AddrPort) bool {
-	return r.refusal(netip.AddrPortFrom(to.Addr().Unmap(), to.Port())) == ""
+	return r.refusal(plain(to)) == ""
+}
+
+// plain is an address without the mapping of one family in the other. One with a zone stays as it is, so that it is
+// refused: the zone would be lost.
+func plain(to netip.AddrPort) netip.AddrPort {
+	if to.Addr().Zone() != "" {
+		return to
+	}
+	return netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 }
 
 func (r *Run) refusal(to netip.AddrPort) string {
@@ -162,7 +171,7 @@ func (r *Run) refusal(to netip.AddrPort) string {
 // knows; refused says that the list is the reason.
 func (r *Run) targets(host string, port uint16) (to []netip.AddrPort, refused bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		to := netip.AddrPortFrom(addr.Unmap(), port)
+		to := plain(netip.AddrPortFrom(addr, port))
 		if !r.Connect(to) {
 			return nil, true
 		}

@@ -2,7 +2,6 @@ package egress
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net/netip"
 )
@@ -20,8 +19,10 @@ const (
 	socksCommand   = 7
 )
 
-// errSocks is a client that speaks something else; what it could be told was told.
-var errSocks = errors.New("no SOCKS5 request")
+// socksError is a client that speaks something else, and what it can be told.
+type socksError struct{ reply []byte }
+
+func (socksError) Error() string { return "no SOCKS5 request" }
 
 // readSocks reads greeting and request, and answers the greeting. The first byte was the version.
 func readSocks(c io.ReadWriter) (host string, port uint16, err error) {
@@ -39,15 +40,18 @@ func readSocks(c io.ReadWriter) (host string, port uint16, err error) {
 			method = 0
 		}
 	}
-	if _, err := c.Write([]byte{socksVersion, method}); err != nil || method != 0 {
-		return "", 0, errSocks
+	if method != 0 {
+		return "", 0, socksError{[]byte{socksVersion, method}}
+	}
+	if _, err := c.Write([]byte{socksVersion, method}); err != nil {
+		return "", 0, err
 	}
 	if _, err := io.ReadFull(c, buf[:4]); err != nil {
 		return "", 0, err
 	}
 	version, command, reserved, kind := buf[0], buf[1], buf[2], buf[3]
 	if version != socksVersion || reserved != 0 {
-		return "", 0, errSocks
+		return "", 0, socksError{}
 	}
 	if host, err = readSocksHost(c, kind); err != nil {
 		return "", 0, err
@@ -56,7 +60,7 @@ func readSocks(c io.ReadWriter) (host string, port uint16, err error) {
 		return "", 0, err
 	}
 	if command != socksConnect {
-		return "", 0, errors.Join(errSocks, socksReply(c, socksCommand))
+		return "", 0, socksError{socksReply(socksCommand)}
 	}
 	return host, binary.BigEndian.Uint16(buf[:]), nil
 }
@@ -81,11 +85,8 @@ func readSocksHost(c io.Reader, kind byte) (string, error) {
 		}
 		return string(name), nil
 	}
-	return "", errSocks
+	return "", socksError{}
 }
 
 // socksReply tells how a request went; the address bound is nobody's matter.
-func socksReply(c io.Writer, code byte) error {
-	_, err := c.Write([]byte{socksVersion, code, 0, socksV4, 0, 0, 0, 0, 0, 0})
-	return err
-}
+func socksReply(code byte) []byte { return []byte{socksVersion, code, 0, socksV4, 0, 0, 0, 0, 0, 0} }

@@ -112,7 +112,7 @@ func mendHint(id string, meta *store.Meta) string {
 	case meta.Source == store.Shipped:
 		return "hcpx add " + id
 	}
-	return "hcpx install " + protocol.Word(meta.Source)
+	return "hcpx install " + protocol.Words(meta.Source)
 }
 
 // Again is the command that installs a pack anew from where it came from, for what only a change of the pack mends.

@@ -320,3 +320,12 @@ func Test_10_4_WallLimit(t *testing.T) {
 		t.Errorf("%+v %v", w.Spec.Limits, err)
 	}
 }
+
+// §6.7: what a pack calls its program is one word of the hint, and no option.
+func Test_6_7_HintsOfProgramsCanBeTyped(t *testing.T) {
+	for name, want := range map[string]string{"a b": "hcpx allow 'a b'", "--native=x": "hcpx allow -- --native=x"} {
+		if _, err := Allowed(&store.State{}, name, true); err == nil || err.Hint != want {
+			t.Errorf("%s: %+v, want %s", name, err, want)
+		}
+	}
+}

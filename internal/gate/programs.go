@@ -68,14 +68,14 @@ func Allowed(st *store.State, name string, asBin bool) (*protocol.AllowedBin, *p
 		}
 		if asBin && !b.Dangerous && (Interpreter(name) || Interpreter(b.Path)) {
 			return nil, notAllowed(name, b.Path, "it runs whatever it is told, and was not allowed as the program of a command",
-				"hcpx allow --dangerous "+protocol.Word(name))
+				"hcpx allow --dangerous "+protocol.Words(name))
 		}
 		if err := Stands(b); err != nil {
-			return nil, notAllowed(name, b.Path, err.Error(), "hcpx allow "+protocol.Word(name))
+			return nil, notAllowed(name, b.Path, err.Error(), "hcpx allow "+protocol.Words(name))
 		}
 		return b, nil
 	}
-	return nil, notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+protocol.Word(name))
+	return nil, notAllowed(name, "", "the operator has not allowed it", "hcpx allow "+protocol.Words(name))
 }
 
 // program resolves one name of bin or uses for step 8: "./x" is the pack's own and covered by its digest;
@@ -118,14 +118,14 @@ func (g *Gate) named(v *Verb, declared []string, spec *sandbox.Spec) *protocol.E
 
 func ownProgram(l *Loaded, name, rel string) (sandbox.Program, *protocol.Error) {
 	if !fs.ValidPath(rel) {
-		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+protocol.Word(l.Dir))
+		return sandbox.Program{}, notAllowed(name, "", "it lies outside the pack", "hcpx lint "+protocol.Words(l.Dir))
 	}
 	full := filepath.Join(places.Resolve(l.Dir), filepath.FromSlash(rel))
 	if l.Executables[rel] {
 		return sandbox.Program{Name: path.Base(rel), Path: full}, nil // as step 2 has just proved
 	}
 	if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+protocol.Word(l.Dir))
+		return sandbox.Program{}, notAllowed(name, full, "the pack ships no such executable", "hcpx lint "+protocol.Words(l.Dir))
 	}
 	return sandbox.Program{Name: path.Base(rel), Path: full}, nil
 }

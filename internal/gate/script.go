@@ -72,7 +72,7 @@ func (s Script) Why() string {
 // Fix is the command by which the name that the pack uses means the right file, or else the other one.
 func (s Script) Fix(other string) string {
 	if s.Instead != "" {
-		return "hcpx allow " + protocol.Word(s.Missing[0])
+		return "hcpx allow " + protocol.Words(s.Missing[0])
 	}
 	return other
 }

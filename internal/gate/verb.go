@@ -114,7 +114,7 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 		return nil, notExecutable("must_understand", fmt.Sprintf("%s/%s needs %q, which this runtime does not know.", l.ID, key, unmet[0]))
 	}
 	if name := steering(l.Manifest.Wrap); name != "" {
-		return nil, notExecutable("lint", fmt.Sprintf("%s/%s cannot run: its pack sets %q, which no pack may set.", l.ID, key, name)).WithHint("hcpx lint " + protocol.Word(l.Dir))
+		return nil, notExecutable("lint", fmt.Sprintf("%s/%s cannot run: its pack sets %q, which no pack may set.", l.ID, key, name)).WithHint("hcpx lint " + protocol.Words(l.Dir))
 	}
 	kind := g.Adapters[l.Manifest.Adapter]
 	if kind == nil {
@@ -126,7 +126,7 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 		if len(issues) > 0 {
 			reason = issues[0].Message
 		}
-		return nil, notExecutable("lint", fmt.Sprintf("%s/%s cannot run: %s", l.ID, key, reason)).WithHint("hcpx lint " + protocol.Word(l.Dir))
+		return nil, notExecutable("lint", fmt.Sprintf("%s/%s cannot run: %s", l.ID, key, reason)).WithHint("hcpx lint " + protocol.Words(l.Dir))
 	}
 	if err := command.Supported(); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (p *proposing) programs() {
 		case p.shipped(prog):
 			names = append(names, "./bin/"+base(prog.Path))
 			p.note("It starts %s of the workspace: ship it in the pack as bin/%s.", prog.Path, base(prog.Path))
-		case p.found(prog):
+		case p.found(prog) && bare(base(prog.Path)):
 			if name := base(prog.Path); name != p.out.Wrap.Bin {
 				names = append(names, name)
 			}
@@ -41,6 +41,9 @@ func (p *proposing) programs() {
 	p.allow()
 }
 
+// bare says whether bin and uses take a program by this name without a path.
+func bare(name string) bool { return !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "~") }
+
 const oddProgram = "It starts %s, a name that no pack can declare: it holds a control character or is not UTF-8."
 
 // bin is the program of the command: by its name, or as a file that the pack must ship.
@@ -53,6 +56,10 @@ func (p *proposing) bin(first Program) string {
 	if p.shipped(first) {
 		p.note("Ship %s in the pack as bin/%s, executable.", first.Path, name)
 		return "./bin/" + name
+	}
+	if !bare(name) {
+		p.note("It is %s, a name that no pack can declare: it begins with a dash or a tilde. Run it by a link of another name.", first.Path)
+		return name
 	}
 	if p.found(first) {
 		p.used = append(p.used, name)
@@ -120,11 +127,11 @@ func (p *proposing) allow() {
 		if last := p.seen.Programs[0]; p.Dangerous(base(last.Path)) || p.Dangerous(last.Real) {
 			flag = "--dangerous "
 		}
-		p.out.Commands = append(p.out.Commands, "hcpx allow "+flag+words(p.used))
+		p.out.Commands = append(p.out.Commands, "hcpx allow "+flag+protocol.Words(p.used...))
 	}
 	others := slices.DeleteFunc(slices.Clone(p.out.Wrap.Uses), func(name string) bool { return strings.HasPrefix(name, "./") })
 	if len(others) > 0 {
-		p.out.Commands = append(p.out.Commands, "hcpx allow "+words(others))
+		p.out.Commands = append(p.out.Commands, "hcpx allow "+protocol.Words(others...))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,6 +226,47 @@ func Test_10_2_LearnProposesPrograms(t *testing.T) {
 				t.Errorf("notes %q", got.Notes)
 			}
 		})
+	}
+}
+
+// §10.2: whoever names a program or a file does not choose what the proposed commands do: to a shell each name is one
+// word, to hcpx none is an option, and what no pack can declare is not proposed.
+func Test_10_2_LearnProposesNoOptions(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"-x", "--dangerous", "--native=evil", "-", "~x", "=x", "a b", "it's", "$(id)", "`id`", "a;id", "a\nb", "#x", "é", "-$(id)", "*"}
+	f := facts()
+	f.Path = []string{dir}
+	for _, first := range append([]string{"cat"}, names...) {
+		programs, files := []Program{putProgram(t, dir, first)}, []File{}
+		for _, name := range names {
+			programs = append(programs, putProgram(t, dir, name), tool(name))
+			files = append(files, read("/srv/"+name, "/home/ada/"+name)...)
+		}
+		got := Propose(&Seen{Programs: programs, Files: files}, f)
+		for _, name := range got.Wrap.Uses {
+			if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "~") {
+				t.Errorf("%s: uses %q, which no pack can", first, name)
+			}
+		}
+		if told := strings.Contains(strings.Join(got.Notes, "\n"), "begins with a dash or a tilde"); told != strings.ContainsAny(first[:1], "-~") {
+			t.Errorf("%s: notes %q", first, got.Notes)
+		}
+		for _, command := range got.Commands {
+			out, err := exec.Command("sh", "-c", `hcpx() { printf '%s\0' "$@"; }; `+command).Output()
+			words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+			if err != nil || words[0] != "allow" {
+				t.Fatalf("%s: %q, %v", command, words, err)
+			}
+			words = words[1:]
+			if words[0] == "--read" {
+				words = words[2:]
+			}
+			for _, word := range words {
+				if strings.HasPrefix(word, "-") || word != first && !slices.Contains(got.Wrap.Uses, word) && !slices.Contains(got.Wrap.Reads, word) {
+					t.Errorf("%s: %q is no program and no path that is proposed", command, word)
+				}
+			}
+		}
 	}
 }
 

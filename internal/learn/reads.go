@@ -50,7 +50,7 @@ func (p *proposing) reads() {
 	}
 	slices.Sort(list)
 	if p.out.Wrap.Reads = unique(list); len(list) > 0 {
-		p.out.Commands = append(p.out.Commands, "hcpx allow --read PACK "+words(p.out.Wrap.Reads))
+		p.out.Commands = append(p.out.Commands, "hcpx allow --read PACK "+protocol.Words(p.out.Wrap.Reads...))
 	}
 }
 
@@ -146,13 +146,4 @@ func some(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return strings.Join(list[:few], ", ") + fmt.Sprintf(" and %d more", len(list)-few)
-}
-
-// words are arguments of a command line.
-func words(list []string) string {
-	out := make([]string, len(list))
-	for i, w := range list {
-		out[i] = protocol.Word(w)
-	}
-	return strings.Join(out, " ")
 }

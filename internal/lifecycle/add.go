@@ -94,7 +94,7 @@ func (l *Lifecycle) addSource(name string) (*source, *protocol.Error) {
 func (l *Lifecycle) unshipped(name string) *protocol.Error {
 	message := fmt.Sprintf("No pack %q comes with hcpx; these do: %s. A directory is named with a slash, as ./%s.", name, strings.Join(l.ShippedNames(), ", "), name)
 	if _, absent := os.Stat(name); absent == nil {
-		return protocol.Fail(protocol.NotFound, message).WithHint("hcpx add ./" + name)
+		return protocol.Fail(protocol.NotFound, message).WithHint("hcpx add " + protocol.Word("./"+name))
 	}
 	near := protocol.Nearest(name, l.ShippedNames())
 	if near == "" {

@@ -95,7 +95,7 @@ func (h *health) identityStands() {
 func (h *health) programs() {
 	for _, b := range h.st.Bins {
 		if gate.Stands(&b) != nil {
-			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Word(h.spelled(b)))
+			h.warn("program", b.Name, b.Path+" is gone, was replaced, or lies where others can write; commands that need it are refused.", "hcpx allow "+dangerousFlag(b)+protocol.Words(h.spelled(b)))
 			continue
 		}
 		if why, fix := h.scripted(h.st, b); why != "" {
@@ -181,7 +181,7 @@ func (h *health) reachable(id string) bool {
 		if _, err := egress.ParseHost(entry.Host); err != nil {
 			sound = false
 			h.warn("pack", id, entry.Host+", which was allowed, is no host that a command could reach: "+err.Error()+". No command of the pack that uses the network runs.",
-				"hcpx allow --remove --host "+id+" "+protocol.Word(entry.Host))
+				"hcpx allow --remove --host "+id+" "+protocol.Words(entry.Host))
 		}
 	}
 	return sound

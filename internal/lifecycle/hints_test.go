@@ -66,6 +66,39 @@ func Test_11_HintsLeadToTheShippedPack(t *testing.T) {
 	refused(t, err, protocol.LintFailed)
 }
 
+// §6.7: a directory that is named like an option is none in what a person is told to type.
+func Test_6_7_NamesOfDirectoriesAreNoOptions(t *testing.T) {
+	w := newWorld(t)
+	good, bad := w.pack("notes"), w.pack("memos", `"argv": ["show"]`, `"argv": ["{gone}"]`)
+	place := t.TempDir()
+	t.Chdir(place)
+	for dir, name := range map[string]string{good: "--allow-bin", bad: "-x"} {
+		if err := os.CopyFS(filepath.Join(place, name), os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := w.Add(ada, "--allow-bin", AddOptions{})
+	if refused(t, err, protocol.ConfirmRequired); err.Hint != "hcpx add ./--allow-bin --yes" {
+		t.Errorf("add: %q", err.Hint)
+	}
+	_, err = w.Install(ada, []string{"-x"}, InstallOptions{})
+	if refused(t, err, protocol.LintFailed); err.Hint != "hcpx lint ./-x" {
+		t.Errorf("lint: %q", err.Hint)
+	}
+	_, err = w.Install(ada, []string{"-gone"}, InstallOptions{})
+	if refused(t, err, protocol.LintFailed); err.Hint != "hcpx lint -- -gone" {
+		t.Errorf("unreadable: %q", err.Hint)
+	}
+	w.install("--allow-bin", InstallOptions{})
+	if err := os.WriteFile("--allow-bin/more.txt", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Install(ada, []string{"--allow-bin"}, InstallOptions{})
+	if refused(t, err, protocol.DigestConflict); err.Hint != "hcpx install ./--allow-bin --force" {
+		t.Errorf("force: %q", err.Hint)
+	}
+}
+
 // §4.7: the protected name is that of what changed; a bare directory above one is no change of it.
 func Test_4_7_LearnNamesWhatChanged(t *testing.T) {
 	for rel, want := range map[string][2]string{ // bare, and not

@@ -75,7 +75,7 @@ func (l *Lifecycle) Learn(ctx context.Context, s protocol.Session, r LearnReques
 		return view, protocol.Fail(protocol.Canceled, "The run was cancelled, and everything it started was ended.")
 	case fault != nil:
 		return view, protocol.Fail(protocol.SandboxUnavailable, "The program can't be watched here: "+protocol.Clause(sentenceEnd(fault.Error()))+".").
-			With("rule", "learn").WithHint("hcpx allow " + protocol.Word(r.Argv[0]))
+			With("rule", "learn").WithHint("hcpx allow " + protocol.Words(r.Argv[0]))
 	}
 	view.Exit, view.Proposal = seen.Exit, learn.Propose(seen, l.learnFacts(ctx, s, temp))
 	return view, nil

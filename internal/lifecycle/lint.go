@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/lint"
@@ -103,19 +104,11 @@ func lintFailed(issues []protocol.Issue, dirs ...string) *protocol.Error {
 
 // lintHint shows all issues again. Lint reads directories; the source of an archive is elsewhere.
 func lintHint(sources []string) string {
-	lint, install := "hcpx lint", "once it is mended: hcpx install"
-	dirs := 0
-	for _, source := range sources {
-		install += " " + protocol.Word(source)
-		if archiveKind(source) == nil {
-			lint += " " + protocol.Word(source)
-			dirs++
-		}
+	dirs := slices.DeleteFunc(slices.Clone(sources), func(source string) bool { return archiveKind(source) != nil })
+	if len(dirs) == 0 {
+		return "once it is mended: hcpx install " + protocol.Words(sources...)
 	}
-	if dirs == 0 {
-		return install
-	}
-	return lint
+	return "hcpx lint " + protocol.Words(dirs...)
 }
 
 func sortedIssues(issues []protocol.Issue) []protocol.Issue {

@@ -55,9 +55,9 @@ func (p program) allowed(st *store.State) bool {
 // hint is the command that allows p.
 func (p program) hint() string {
 	if p.dangerous(p.name) {
-		return "hcpx allow --dangerous " + protocol.Word(p.name)
+		return "hcpx allow --dangerous " + protocol.Words(p.name)
 	}
-	return "hcpx allow " + protocol.Word(p.name)
+	return "hcpx allow " + protocol.Words(p.name)
 }
 
 // record makes the entry of the allow-list for a name or path as of now (§10.2): found in the operator's
@@ -177,7 +177,7 @@ func needsOf(st *store.State, m *manifest.Manifest) []Need {
 	}
 	for _, path := range m.Wrap.Reads {
 		if !slices.Contains(st.Reads, protocol.AllowedRead{Pack: m.ID, Path: path}) {
-			needs = append(needs, Need{Kind: "read", Name: path, Hint: "hcpx allow --read " + m.ID + " " + protocol.Word(path)})
+			needs = append(needs, Need{Kind: "read", Name: path, Hint: "hcpx allow --read " + m.ID + " " + protocol.Words(path)})
 		}
 	}
 	if m.Wrap.Isolation == "native-local" && !slices.Contains(st.Native, m.ID) {

@@ -59,7 +59,7 @@ func (l *Lifecycle) judgeBack(s protocol.Session, before *store.Meta, view *Roll
 	earlier, err := openIntact(dir, before.Record)
 	if err != nil {
 		return protocol.Fail(protocol.PackTampered, fmt.Sprintf("The version before of %s differs from what was installed: %s.", view.PackID, sentenceEnd(plainReason(err)))).
-			WithHint("hcpx install " + protocol.Word(before.Source))
+			WithHint("hcpx install " + protocol.Words(before.Source))
 	}
 	if now := l.installedPack(view.PackID); now != nil {
 		view.Changes = append(view.Changes, lint.Against(now, earlier)...)

@@ -45,7 +45,7 @@ func (l *Lifecycle) scripted(st *store.State, b protocol.AllowedBin) (why, fix s
 		}
 	}
 	if missing := l.missing(st.Bins, b.Path); !named && len(missing) > 0 {
-		return notRun(b, "is not allowed", missing), l.unscripted(b, "hcpx allow "+words(missing))
+		return notRun(b, "is not allowed", missing), l.unscripted(b, "hcpx allow "+protocol.Words(missing...))
 	}
 	return why, fix
 }
@@ -80,18 +80,10 @@ func (l *Lifecycle) unscripted(b protocol.AllowedBin, other string) string {
 	for _, dir := range filepath.SplitList(l.Path) {
 		file := filepath.Join(dir, filepath.Base(b.Name))
 		if filepath.IsAbs(dir) && runnable(file) == nil && len(gate.InterpretersOf(file)) == 0 {
-			return "hcpx allow " + dangerousFlag(b) + protocol.Word(file)
+			return "hcpx allow " + dangerousFlag(b) + protocol.Words(file)
 		}
 	}
 	return other
-}
-
-func words(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = protocol.Word(name)
-	}
-	return strings.Join(quoted, " ")
 }
 
 // scripts notes the programs of a pack that are scripts which it can't run.

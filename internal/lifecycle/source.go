@@ -60,6 +60,9 @@ func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 	if err != nil {
 		return nil, lintFailed([]protocol.Issue{notReadable(name, err)}, name)
 	}
+	if strings.HasPrefix(name, "-") {
+		src.shown = "./" + name // in a hint it is no option
+	}
 	return src, nil
 }
 

@@ -124,6 +124,7 @@ func (n *hostNet) bind(c *call) unix.Errno {
 	if s.answerer {
 		return 0
 	}
+	c.deny("bind of a socket")
 	return unix.EACCES
 }
 
@@ -199,7 +200,7 @@ func (n *hostNet) connect(c *call) unix.Errno {
 	if no != 0 {
 		return no
 	}
-	if to.Addr().Unmap().IsLoopback() {
+	if own(to.Addr()) {
 		switch to.Port() {
 		case namePort:
 			return n.inward(c, s, to, egress.Messages)
@@ -213,6 +214,9 @@ func (n *hostNet) connect(c *call) unix.Errno {
 	return s.connect(to, c.over)
 }
 
+// own says that an address is where the command meets the runtime.
+func own(addr netip.Addr) bool { return addr.Zone() == "" && addr.Unmap().IsLoopback() }
+
 // ask is connect on the answerer's end: to the name server it is done already, and no datagram goes elsewhere.
 // A program that tries an address only to see whether there is a way to it is not told of.
 func (n *hostNet) ask(c *call, raw []byte) unix.Errno {
@@ -224,7 +228,7 @@ func (n *hostNet) ask(c *call, raw []byte) unix.Errno {
 	if no != 0 {
 		return no
 	}
-	if to.Addr().Unmap().IsLoopback() && to.Port() == namePort {
+	if own(to.Addr()) && to.Port() == namePort {
 		return 0
 	}
 	if !n.current(c).Open(to) {

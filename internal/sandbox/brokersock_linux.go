@@ -86,16 +86,17 @@ func (s *childSocket) address(raw []byte) (netip.AddrPort, unix.Errno) {
 	return inetAddress(family, raw)
 }
 
-// inetAddress reads a sockaddr. One with a zone is none here: entries of a list have no zone.
+// inetAddress reads a sockaddr. A zone stays with it, which no list has: such an address is refused (egress).
 func inetAddress(family uint16, raw []byte) (netip.AddrPort, unix.Errno) {
 	switch {
 	case family == unix.AF_INET && len(raw) >= unix.SizeofSockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[4:8])), binary.BigEndian.Uint16(raw[2:])), 0
 	case family == unix.AF_INET6 && len(raw) >= unix.SizeofSockaddrInet6:
-		if binary.NativeEndian.Uint32(raw[24:]) != 0 {
-			return netip.AddrPort{}, unix.EACCES
+		addr := netip.AddrFrom16([16]byte(raw[8:24]))
+		if zone := binary.NativeEndian.Uint32(raw[24:]); zone != 0 {
+			addr = addr.WithZone(strconv.FormatUint(uint64(zone), 10))
 		}
-		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(raw[8:24])), binary.BigEndian.Uint16(raw[2:])), 0
+		return netip.AddrPortFrom(addr, binary.BigEndian.Uint16(raw[2:])), 0
 	case family == unix.AF_INET, family == unix.AF_INET6:
 		return netip.AddrPort{}, unix.EINVAL
 	}

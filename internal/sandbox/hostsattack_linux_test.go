@@ -51,6 +51,7 @@ func leaving() map[string]func([]string) error {
 		"connect":  func(a []string) error { return stream(unix.SOCK_STREAM, a[0], true) },
 		"nonblock": func(a []string) error { return stream(unix.SOCK_STREAM|unix.SOCK_NONBLOCK, a[0], true) },
 		"mapped":   func(a []string) error { return stream(unix.SOCK_STREAM, a[0], false) },
+		"zone":     zoned,
 		"thread": func(a []string) error {
 			done := make(chan error)
 			go func() { runtime.LockOSThread(); done <- stream(unix.SOCK_STREAM, a[0], true) }()
@@ -107,6 +108,17 @@ func connectRaw(fd int, raw []byte, size int) error {
 func stream(kind int, at string, four bool) error {
 	family, raw := sockaddr(at, four)
 	fd, err := unix.Socket(family, kind, 0)
+	if err != nil {
+		return err
+	}
+	return greeted(fd, connectRaw(fd, raw, len(raw)))
+}
+
+// zoned is stream with a zone in the address, that of the first interface.
+func zoned(a []string) error {
+	family, raw := sockaddr(a[0], false)
+	binary.NativeEndian.PutUint32(raw[24:], 1)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
 	}
@@ -533,7 +545,7 @@ func (w *hostWorld) attacks() {
 		{"fast open by an option to a listed address", "fastopen-connect", []string{good}, "not supported", ""},
 		{"a datagram", "datagram", []string{udp}, "", ""},
 		{"a datagram on a connected socket", "datagram-connect", []string{udp}, "", ""},
-		{"listening", "listen", nil, "", ""},
+		{"listening", "listen", nil, "", "bind of a socket"},
 		{"disconnecting", "reconnect", []string{good, bad}, "", loopback(bad)},
 		{"changing the address meanwhile", "race-address", []string{good, bad}, "", ""},
 		{"changing the descriptor meanwhile", "race-descriptor", []string{bad}, "", ""},
@@ -541,6 +553,17 @@ func (w *hostWorld) attacks() {
 		{"a route of its own, IPv6", "option", []string{"10", "41", "57", "0002020100000000" + "20010db8000000000000000000000001"}, "invalid argument|not supported", ""},
 		{"an interface of its own", "option", []string{"2", "1", "25", "6c6f00"}, "", ""},
 		{"no gateway", "option", []string{"2", "1", "5", "01000000"}, "", ""},
+	}
+	for name, at := range map[string]string{"an address with a zone": "[::1]", "a listed address with a zone": "127.0.0.1"} {
+		listener, err := net.Listen("tcp", at+":0")
+		if err != nil { // no IPv6 here
+			t.Logf("void: %s: %v", name, err)
+			continue
+		}
+		must(t, listener.Close())
+		server, _ := counted(t, at+":0")
+		list = append(list, server)
+		rows = append(rows, wayOut{name, "zone", []string{server}, "", "connect " + map[bool]string{true: "[::ffff:127.0.0.1%1]", false: "[::1%1]"}[at != "[::1]"] + ":" + port(server) + ": an address with a zone"})
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

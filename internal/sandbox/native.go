@@ -31,7 +31,7 @@ func checkNative(spec *Spec) *protocol.Error {
 		info, err := os.Stat(p.Path)
 		if err != nil || !filepath.IsAbs(p.Path) || !info.Mode().IsRegular() {
 			return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s is no file.", p.Name, p.Path)).
-				With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
+				With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + protocol.Words(p.Name))
 		}
 	}
 	for _, l := range spec.Links {

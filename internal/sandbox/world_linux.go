@@ -98,7 +98,7 @@ func (w *world) program(i int) *protocol.Error {
 	p := w.nth(i)
 	bad := func(why string) *protocol.Error {
 		return protocol.Fail(protocol.BinNotAllowed, fmt.Sprintf("The program %q cannot be used: %s.", p.Name, why)).
-			With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + p.Name)
+			With("name", p.Name).With("path", p.Path).WithHint("hcpx allow " + protocol.Words(p.Name))
 	}
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/\x00") || p.Name == "." || p.Name == "..":

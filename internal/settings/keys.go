@@ -19,6 +19,8 @@ type key struct {
 	read   func(v value) (any, string) // the typed value, or what is wrong
 	set    func(s *Settings, v any)
 	show   func(s *Settings) string
+	// written is the value in force as the file writes it, for an error of a project; of no use where narrows is nil.
+	written func(s *Settings) string
 	// narrows says whether a value gives no more than what is in force; nil: a project says nothing of it (§9.3).
 	narrows func(s *Settings, v any) bool
 }
@@ -102,8 +104,13 @@ func globs(name, only string, at func(*Settings) *[]string) key {
 	return k
 }
 
-// listed is a list of words as TOML writes it.
-func listed(words []string) string { return `["` + strings.Join(words, `", "`) + `"]` }
+// listed is a list of words as TOML writes it; none where it is empty.
+func listed(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return `["` + strings.Join(words, `", "`) + `"]`
+}
 
 // words is a list that holds some of a few words, and none by default.
 func words(name string, at func(*Settings) *[]string, known ...string) key {
@@ -122,8 +129,9 @@ func words(name string, at func(*Settings) *[]string, known ...string) key {
 			}
 			return given, ""
 		},
-		set:  func(s *Settings, v any) { *at(s) = v.([]string) },
-		show: func(s *Settings) string { return strings.Join(*at(s), ", ") },
+		set:     func(s *Settings, v any) { *at(s) = v.([]string) },
+		show:    func(s *Settings) string { return strings.Join(*at(s), ", ") },
+		written: func(s *Settings) string { return listed(*at(s)) },
 		narrows: func(s *Settings, v any) bool {
 			return !slices.ContainsFunc(v.([]string), func(word string) bool { return !slices.Contains(*at(s), word) })
 		},
@@ -140,8 +148,9 @@ func choice(name string, at func(*Settings) *string, words ...string) key {
 			}
 			return nil, name + ` is one of "` + strings.Join(words, `", "`) + `"`
 		},
-		set:  func(s *Settings, v any) { *at(s) = v.(string) },
-		show: func(s *Settings) string { return *at(s) },
+		set:     func(s *Settings, v any) { *at(s) = v.(string) },
+		show:    func(s *Settings) string { return *at(s) },
+		written: func(s *Settings) string { return `"` + *at(s) + `"` },
 		narrows: func(s *Settings, v any) bool {
 			return slices.Index(words, v.(string)) >= slices.Index(words, *at(s))
 		},
@@ -161,8 +170,17 @@ func span(name string, at func(*Settings) *time.Duration, preset time.Duration) 
 		},
 		set:     func(s *Settings, v any) { *at(s) = v.(time.Duration) },
 		show:    func(s *Settings) string { return at(s).String() },
+		written: func(s *Settings) string { return `"` + shortSpan(*at(s)) + `"` },
 		narrows: func(s *Settings, v any) bool { return v.(time.Duration) <= *at(s) },
 	}
+}
+
+// shortSpan leaves out the seconds of whole minutes. A whole hour, the most that there is, is never exceeded.
+func shortSpan(d time.Duration) string {
+	if short, whole := strings.CutSuffix(d.String(), "m0s"); whole {
+		return short + "m"
+	}
+	return d.String()
 }
 
 // seconds makes a duration one of whole seconds, where the kernel counts no less (§10.4).
@@ -179,10 +197,11 @@ func seconds(k key) key {
 }
 
 func count(name string, at func(*Settings) *int64, preset int64) key {
+	show := func(s *Settings) string { return strconv.FormatInt(*at(s), 10) }
 	return key{
 		name: name, preset: preset, read: whole,
-		set:     func(s *Settings, v any) { *at(s) = v.(int64) },
-		show:    func(s *Settings) string { return strconv.FormatInt(*at(s), 10) },
+		set:  func(s *Settings, v any) { *at(s) = v.(int64) },
+		show: show, written: show,
 		narrows: func(s *Settings, v any) bool { return v.(int64) <= *at(s) },
 	}
 }
@@ -190,6 +209,7 @@ func count(name string, at func(*Settings) *int64, preset int64) key {
 // size is a number of bytes, or a text with a unit.
 func size(name string, at func(*Settings) *int64, preset int64) key {
 	k := count(name, at, preset)
+	k.written = func(s *Settings) string { return writtenSize(*at(s)) }
 	k.read = func(v value) (any, string) {
 		n, ok := parseSize(v.text)
 		if v.kind == number {
@@ -211,6 +231,16 @@ func whole(v value) (any, string) {
 		return nil, "the value is a whole number from 1 to 2147483647"
 	}
 	return n, ""
+}
+
+// writtenSize is a number of bytes in the largest unit in which it is whole.
+func writtenSize(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if size := int64(1) << (10 * (3 - i)); n%size == 0 && n/size <= math.MaxInt32 {
+			return `"` + strconv.FormatInt(n/size, 10) + unit + `"`
+		}
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func parseSize(s string) (int64, bool) {

@@ -92,7 +92,7 @@ n = [0x10, false]
 // §9.3: whatever gives more, and whatever a project does not decide, is an error with its place, and then nothing holds.
 func Test_9_3_AProjectMayOnlyNarrow(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"a higher limit", "[limits]\nfiles = 101", ":2:9: limits.files gives more here than the 100 in force"},
+		{"a higher limit", "[limits]\nfiles = 101", ":2:9: limits.files gives more here than what is in force, 100; a project may only narrow"},
 		{"a longer time", "limits.wall_max = \"1h\"\nlimits.cpu = \"1h\"\nlimits.output = \"9MiB\"", ":3:17: limits.output gives more"},
 		{"more memory", "limits.memory = \"9GiB\"", ":1:17: limits.memory gives more"},
 		{"a wider word", "confirm.agent = \"envelope\"\nsandbox.native_local = \"allow\"\n[sandbox]\naccept = [\"files\"]", ":4:1: sandbox.accept is a list of some of"},
@@ -128,6 +128,52 @@ func Test_9_3_AProjectMayOnlyNarrow(t *testing.T) {
 				t.Errorf("%+v, %v, want %s", n, err, c.want)
 			}
 		})
+	}
+}
+
+// §9.3: the value in force stands in the error as a settings file writes it, whatever its kind, and reads as the same.
+func Test_9_3_TheValueInForceIsWrittenAsInTheFile(t *testing.T) {
+	for in, want := range map[string]string{
+		`sandbox.accept = []`:                      `none`,
+		`sandbox.accept = ["signals", "metadata"]`: `["signals", "metadata"]`,
+		`limits.memory = 268435456`:                `"256MiB"`,
+		`limits.memory = "3072KiB"`:                `"3MiB"`,
+		`limits.file_size = 1073741824`:            `"1GiB"`,
+		`limits.output = 1_000`:                    `1000`,
+		`limits.output = 9223372036854774784`:      `9223372036854774784`,
+		`limits.wall_max = "30m"`:                  `"30m"`,
+		`limits.wall_max = "90s"`:                  `"1m30s"`,
+		`limits.wall_max = "1500ms"`:               `"1.5s"`,
+		`limits.cpu = "10s"`:                       `"10s"`,
+		`limits.files = 0x10`:                      `16`,
+		`confirm.agent = "approval"`:               `"approval"`,
+		`sandbox.native_local = "forbid"`:          `"forbid"`,
+	} {
+		name, _, _ := strings.Cut(in, " ")
+		more := map[string]string{"sandbox.accept": `["proc"]`, "confirm.agent": `"ask"`, "sandbox.native_local": `"allow"`, "limits.files": "99999", "limits.output": "9223372036854775807"}[name]
+		switch {
+		case more != "":
+		case strings.HasSuffix(want, `B"`):
+			more = `"2GiB"`
+		default:
+			more = `"59m59s"`
+		}
+		s := Default()
+		if problems := s.apply("config.toml", config, []byte(in)); len(problems) > 0 {
+			t.Fatalf("%s: %v", in, problems)
+		}
+		root := t.TempDir()
+		write(t, filepath.Join(root, "hcp.toml"), name+" = "+more)
+		if _, err := s.Narrow(root); err == nil || !strings.HasSuffix(err.Error(), name+" gives more here than what is in force, "+want+"; a project may only narrow") {
+			t.Errorf("%s, then %s: %v", in, more, err)
+		}
+		if want == "none" {
+			want = "[]"
+		}
+		again := Default()
+		if problems := again.apply("config.toml", config, []byte(name+" = "+want)); len(problems) > 0 || !cmp.Equal(s.Rows(), again.Rows()) {
+			t.Errorf("%s is written as %s, which is another value: %v", in, want, problems)
+		}
 	}
 }
 

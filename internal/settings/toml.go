@@ -177,7 +177,7 @@ func (r *reading) pair(table string, node *unstable.Node) {
 		return
 	}
 	if r.name == project && !k.narrows(r.s, read) {
-		r.wrong(at, name+" gives more here than the "+k.show(r.s)+" in force; a project may only narrow", "")
+		r.wrong(at, name+" gives more here than what is in force, "+k.written(r.s)+"; a project may only narrow", "")
 		return
 	}
 	k.set(r.s, read)

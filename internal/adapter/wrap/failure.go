@@ -3,9 +3,9 @@ package wrap
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
+	"hcpx/internal/egress"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -33,19 +33,15 @@ func (c *command) failure(o *sandbox.Outcome, l sandbox.Limits) *protocol.Error 
 	return nil
 }
 
-// letIn shows how the first host that was refused is allowed, where the pack takes hosts from its operator (§10.2).
+// letIn shows how the first host that was refused is allowed, of those that can be, where the pack takes hosts from its
+// operator (§10.2).
 func (c *command) letIn(e *protocol.Error, o *sandbox.Outcome) *protocol.Error {
 	if !c.block.Network.OperatorHosts {
 		return e
 	}
 	for _, what := range o.Denied {
-		rest, connect := strings.CutPrefix(what, "connect ")
-		to, why, ok := strings.Cut(rest, ": ")
-		if connect && ok && why != "no answer" && !strings.Contains(to, " ") {
-			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Word(to))
-		}
-		if name, ok := strings.CutPrefix(what, "name "); ok && !strings.Contains(name, ": ") {
-			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Word(name+":PORT"))
+		if entry := egress.Entry(what); entry != "" {
+			return e.WithHint("hcpx allow --host " + c.pack + " " + protocol.Words(entry))
 		}
 	}
 	return e

@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -145,8 +146,14 @@ func Test_10_2_RefusedHostsAreHinted(t *testing.T) {
 		"connect api.example.org:443: no answer":    "",
 		"connect udp 8.8.8.8:53: no datagrams":      "",
 		"connect of a socket that is no TCP socket": "",
-		"and 3 more":     "",
-		"metadata of /x": "",
+		"connect 0.0.0.0:80: unspecified address":   "",
+		"connect :443: not listed":                  "",
+		"connect -rf:443: not listed":               "",
+		"connect --dangerous:443: not listed":       "",
+		"name -rf":                                  "",
+		"name a\\59id":                              "",
+		"and 3 more":                                "",
+		"metadata of /x":                            "",
 	} {
 		for _, operator := range []bool{true, false} {
 			c := &command{pack: "mirror", block: &manifest.WrapBlock{Network: manifest.Network{OperatorHosts: operator}}}
@@ -158,6 +165,13 @@ func Test_10_2_RefusedHostsAreHinted(t *testing.T) {
 				t.Errorf("%s: %+v, want the hint %q", denied, err, hint)
 			}
 		}
+	}
+	c := &command{pack: "mirror", block: &manifest.WrapBlock{Network: manifest.Network{OperatorHosts: true}}}
+	denied := []string{"connect 0.0.0.0:80: unspecified address", "name -rf", "connect [2001:4860:4860::8888]:443: not listed", "name later.example"}
+	err := c.failure(&sandbox.Outcome{Exit: 1, Denied: denied}, sandbox.Limits{})
+	words, fault := exec.Command("sh", "-c", "set -- "+err.Hint+`; shift 4; printf "%s\n" "$@"`).Output()
+	if fault != nil || string(words) != "[2001:4860:4860::8888]:443\n" {
+		t.Errorf("the first that can be: %q is %q to a shell, %v", err.Hint, words, fault)
 	}
 }
 
