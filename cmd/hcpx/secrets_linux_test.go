@@ -171,6 +171,7 @@ func Test_8_4_NoCredentialLeavesItsChild(t *testing.T) {
 		s.must("", "activate", name)
 		s.run("", "exec", name, "leak", "--", "how=ok") // not connected
 		s.must(typed[name]+"\n", "connect", name)
+		s.must("", "connect", name) // again: what is kept stays
 		out := s.must("", "exec", name, "leak", "--json", "--", "how=ok")
 		if strings.Count(out, "[redacted]") < 7 {
 			t.Errorf("%s: the canary was not there to be masked: %s", name, out)
