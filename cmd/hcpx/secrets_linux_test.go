@@ -165,12 +165,14 @@ func Test_8_4_NoCredentialLeavesItsChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must("", "allow", "giver")
+	s.must("", "grant", "agent:claude-code", "verb.exec.write")
 	typed := map[string]string{"token": canaryOf("token"), "basic": canaryOf("basic"), "client": canaryOf("typed"), "exchange": canaryOf("typed")}
 	for name := range secretPacks("") {
 		s.must("", "install", filepath.Join(s.dir, name), "--allow-bin")
 		s.must("", "activate", name)
 		s.run("", "exec", name, "leak", "--", "how=ok") // not connected
 		s.must(typed[name]+"\n", "connect", name)
+		s.must("", "connect", name) // again: what is kept stays
 		out := s.must("", "exec", name, "leak", "--json", "--", "how=ok")
 		if strings.Count(out, "[redacted]") < 7 {
 			t.Errorf("%s: the canary was not there to be masked: %s", name, out)
@@ -183,7 +185,10 @@ func Test_8_4_NoCredentialLeavesItsChild(t *testing.T) {
 		s.must("", "exec", name, "leak", "--plan", "--json", "--", "how=ok")
 		s.alive(name)
 		s.run("", "connect", name, "--as", "agent:claude-code")
-		s.run("", "exec", name, "leak", "--as", "agent:claude-code", "--", "how=ok")
+		s.must("", "exec", name, "leak", "--as", "agent:claude-code", "--", "how=ok")
+		if !s.lent(name) {
+			t.Errorf("%s: the audit does not name both who acted and whose binding it was", name)
+		}
 	}
 	for _, words := range []string{"list", "status", "doctor", "availability", "whoami", "config show", "grants", "grants --explain human:ada token leak",
 		"audit tail", "audit head", "audit verify", "audit export", "audit export --format cef", "setup status", "skill token", "repair"} {
@@ -250,6 +255,17 @@ func Test_8_4_KilledWhileMintingNothingIsLeft(t *testing.T) {
 		t.Errorf("what was said holds %q", left)
 	}
 	s.sweep()
+}
+
+// lent says whether the audit has a run of the agent with the owner's binding (§8.5).
+func (s *sweeper) lent(name string) bool {
+	for line := range strings.Lines(s.must("", "audit", "export")) {
+		if strings.Contains(line, `"kind":"intent"`) && strings.Contains(line, `"pack_id":"`+name+`"`) &&
+			strings.Contains(line, `"principal":"agent:claude-code"`) && strings.Contains(line, `"binding":{"owner":"human:ada"`) {
+			return true
+		}
+	}
+	return false
 }
 
 // sweep looks through every file but the planted ones.

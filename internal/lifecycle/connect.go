@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -236,7 +237,7 @@ func (l *Lifecycle) note(name string, kept bool) *protocol.Error {
 		}
 		return nil
 	})
-	if err != nil && err != errUnchanged {
+	if err != nil && !errors.Is(err, errUnchanged) {
 		return storeFault(err, "The state cannot be changed")
 	}
 	return nil
