@@ -37,6 +37,7 @@ type record struct {
 	Held    []place    `json:"held"`
 	Git     []gitPlace `json:"git"`
 	Also    []spot     `json:"also,omitempty"`
+	Files   []spot     `json:"files,omitempty"` // of indexes
 	Nodes   view       `json:"-"`
 	Saved   []saved    `json:"nodes"`
 }
@@ -103,7 +104,7 @@ func readRecord(dir string) (*record, error) {
 			return nil, ErrDamaged
 		}
 	}
-	for _, s := range r.Also {
+	for _, s := range slices.Concat(r.Also, r.Files) {
 		if !r.within(key(s.Tree, s.Rel)) {
 			return nil, ErrDamaged
 		}
@@ -271,7 +272,7 @@ func (l Leftover) judge(held locks, gentle bool, do func(m *mender) error) error
 	}
 	defer ts.close()
 	if !gentle {
-		more, err := rest(l.Home, ts, held)
+		more, err := rest(l.Home, r.User, ts, held)
 		if err != nil {
 			return err
 		}
@@ -281,8 +282,8 @@ func (l Leftover) judge(held locks, gentle bool, do func(m *mender) error) error
 }
 
 // rest takes what these trees need beside what is held, without waiting.
-func rest(home string, ts trees, held locks) (locks, error) {
-	all, err := domain(ts)
+func rest(home, user string, ts trees, held locks) (locks, error) {
+	all, _, err := domain(ts, user)
 	if err != nil {
 		// What the run left there can't be looked through: the roots alone are taken.
 		if all, err = roots(ts); err != nil {

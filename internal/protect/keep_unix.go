@@ -205,7 +205,7 @@ func (m *mender) create(dir int, name string, was *node) error {
 	beside, fd := "", -1
 	for i := 1; ; i++ {
 		var err error
-		beside = fmt.Sprintf(".hcpx-%s-%d", m.before.Run, i)
+		beside = m.beside(i)
 		fd, err = unix.Openat(dir, beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			break

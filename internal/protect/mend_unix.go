@@ -30,6 +30,8 @@ type mender struct {
 	faults  map[string]error // of the last round
 	lost    map[string]error // what the journal doesn't hold any more
 	lent    []lent
+	bad     map[string]bool // directories of indexes that are to be put back
+	begun   map[string]bool // what another process began to put back
 }
 
 // lent is a directory that got rights for the time of mending.
@@ -133,6 +135,9 @@ func (ts trees) moved() map[int]string {
 
 // differ looks and compares.
 func (m *mender) differ() (diffs, error) {
+	if err := m.resume(); err != nil {
+		return diffs{}, err
+	}
 	git := m.before.Git
 	l := &looker{trees: m.trees, git: git, also: m.before.Also, before: m.before.Nodes, gentle: m.gentle, view: view{}}
 	if err := l.roots(); err != nil {
@@ -146,8 +151,13 @@ func (m *mender) differ() (diffs, error) {
 	if err := l.all(); err != nil {
 		return diffs{}, err
 	}
-	now, also := m.since(l.git)
-	if err := l.late(now, also, m.before.Began); err != nil {
+	now := m.since(l.git)
+	maps.Copy(m.bad, now.failed)
+	if err := l.late(now, m.before.Began, func(s spot) error { return m.older(l, now, s) }); err != nil {
+		return diffs{}, err
+	}
+	indexes, err := m.indexes(l)
+	if err != nil {
 		return diffs{}, err
 	}
 	d := diffs{now: l.view}
@@ -161,47 +171,92 @@ func (m *mender) differ() (diffs, error) {
 	}
 	d.keys = slices.DeleteFunc(d.keys, func(k string) bool {
 		was, is := m.before.Nodes[k], l.view[k]
-		if was == nil && is != nil && l.strict[k] {
-			return m.may(k, now, also)
+		if wrong, ok := indexes[k]; ok && !wrong {
+			return true
 		}
-		return same(k, was, is) || m.may(k, now, also)
+		if was == nil && is != nil && l.strict[k] {
+			return m.may(k, now)
+		}
+		return same(k, was, is) && !m.cutOff(k, was, is) || m.may(k, now)
 	})
 	slices.Sort(d.keys)
 	return d, nil
 }
 
-// since are the git directories and submodules that git would look into now and that were not known before.
-func (m *mender) since(git []gitPlace) ([]gitPlace, []spot) {
-	now, also, _ := named(m.trees, m.before.User, git) // what it found before it failed is looked at
-	now = slices.DeleteFunc(slices.Clone(now), func(g gitPlace) bool {
-		return slices.ContainsFunc(git, func(o gitPlace) bool { return o.Tree == g.Tree && o.Rel == g.Rel })
-	})
-	also = slices.DeleteFunc(also, func(s spot) bool { return s.Alias == "" || slices.Contains(m.before.Also, s) })
-	return now, also
+// since finds the git directories and submodules that git would look into now and that were not known before.
+func (m *mender) since(git []gitPlace) *namer {
+	n := named(m.trees, m.before.User, git)
+	n.git = n.git[n.given:]
+	known := map[spot]bool{}
+	for _, s := range m.before.Also {
+		known[s] = true
+	}
+	n.spots = slices.DeleteFunc(n.spots, func(s spot) bool { return s.Alias == "" || known[s] })
+	return n
+}
+
+// older judges a repository that became a submodule in the run and stood there before. It is not known what made it,
+// so that the index is put back; when that is the old one, it goes itself. One whose git directory was looked at stays.
+func (m *mender) older(l *looker, now *namer, s spot) error {
+	k := key(s.Tree, s.Rel)
+	index := now.by[k]
+	if now.sound[k] || index == "" || m.may(k, now) {
+		return nil
+	}
+	differs := false
+	for _, f := range m.before.Files {
+		if key(f.Tree, path.Dir(f.Rel)) != index {
+			continue
+		}
+		is, err := l.index(f)
+		if err != nil {
+			return err
+		}
+		if at := key(f.Tree, f.Rel); !same(at, m.before.Nodes[at], is) {
+			differs, m.bad[index] = true, true
+		}
+	}
+	l.strict[k] = l.strict[k] || !differs
+	return nil
+}
+
+// indexes are the files of indexes, and whether each is one to put back: those are looked at.
+func (m *mender) indexes(l *looker) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, s := range m.before.Files {
+		k := key(s.Tree, s.Rel)
+		if all[k] = m.bad[key(s.Tree, path.Dir(s.Rel))] || m.begun[k]; !all[k] {
+			continue
+		}
+		if _, err := l.index(s); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // may says whether the policy means a key. A root itself is never meant.
-func (m *mender) may(k string, now []gitPlace, also []spot) bool {
+func (m *mender) may(k string, now *namer) bool {
 	_, rel := unkey(k)
-	return rel != "." && covered(m.before.May, m.alias(k, now, also))
+	return rel != "." && covered(m.before.May, m.alias(k, now))
 }
 
 // alias is the path by which a policy means the key: what lies in a git directory is below .git, wherever that is.
-func (m *mender) alias(k string, now []gitPlace, also []spot) string {
+func (m *mender) alias(k string, now *namer) string {
 	tree, rel := unkey(k)
-	for _, s := range slices.Concat(m.before.Also, also) {
+	for _, s := range slices.Concat(m.before.Also, now.spots) {
 		if s.Tree == tree && s.Rel == rel && s.Alias != "" {
 			return s.Alias
 		}
 	}
 	best, alias := -1, rel
-	for _, g := range slices.Concat(m.before.Git, now) {
+	for _, g := range slices.Concat(m.before.Git, now.git) {
 		if g.Tree != tree || len(g.Rel) <= best {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(rel, g.Rel+"/"); ok {
 			best, alias = len(g.Rel), g.Alias+"/"+rest
-		} else if top, _, _ := strings.Cut(rel, "/"); g.Rel == "." && (slices.Contains(gitNames[:], top) || top == "modules" || top == "worktrees") {
+		} else if top, _, _ := strings.Cut(rel, "/"); g.Rel == "." && (slices.Contains(gitNames[:], top) || top == "modules" || top == "worktrees" || top == "index") {
 			best, alias = 0, g.Alias+"/"+rel
 		}
 	}
@@ -270,6 +325,9 @@ func (n *node) state() *State {
 func (m *mender) undo(d diffs) {
 	m.faults = map[string]error{}
 	gone := map[string]bool{}
+	if err := m.mark(d.keys); err != nil {
+		m.fault(key(0, "."), err) // it is put back all the same
+	}
 	for _, k := range d.keys {
 		was, is := m.before.Nodes[k], d.now[k]
 		if err := m.held(k, was); err != nil {
