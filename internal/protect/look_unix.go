@@ -42,7 +42,9 @@ type node struct {
 	Target []byte `json:"target,omitempty"`
 	Dev    uint64 `json:"dev"`
 	Ino    uint64 `json:"ino"`
-	Born   int64  `json:"born,omitempty"` // of a directory .git and of a tree
+	Born   int64  `json:"born,omitempty"`   // of a directory .git and of a tree
+	Access []byte `json:"access,omitempty"` // its access list
+	Heirs  []byte `json:"heirs,omitempty"`  // that of what is made in a directory
 }
 
 // view is what one look found, by key.
@@ -148,6 +150,10 @@ func (l *looker) roots() error {
 		}
 		n := nodeOf(&st)
 		l.view[key(i, ".")] = n
+		var err error
+		if n.Access, n.Heirs, err = lists(fd, "", true); err != nil {
+			return err
+		}
 		if l.before != nil && !l.gentle && n.Mode&0o700 != 0o700 && l.before[key(i, ".")].Mode != n.Mode {
 			if err := unix.Fchmod(fd, n.Mode|0o700); err != nil {
 				return err
@@ -371,6 +377,12 @@ func (l *looker) at(dir int, name, k string) (*node, error) {
 		return nil, fmt.Errorf("%s: %w", l.trees.show(k), err)
 	}
 	n := nodeOf(&st)
+	if err = nil; n.Kind == kindFile || n.Kind == kindDir {
+		n.Access, n.Heirs, err = lists(dir, name, n.Kind == kindDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.trees.show(k), err)
+	}
 	switch n.Kind {
 	case kindFile:
 		err = l.file(dir, name, k, n)

@@ -177,7 +177,7 @@ func (m *mender) differ() (diffs, error) {
 		if was == nil && is != nil && l.strict[k] {
 			return m.may(k, now)
 		}
-		return same(k, was, is) && !m.cutOff(k, was, is) || m.may(k, now)
+		return same(k, was, is) && !m.cutOff(k, was, is) && !m.shared(k, was, is) || m.may(k, now)
 	})
 	slices.Sort(d.keys)
 	return d, nil
@@ -289,13 +289,26 @@ func same(k string, was, is *node) bool {
 	return false
 }
 
+// shared says that a new directory has an access list, and not from the one above it.
+func (m *mender) shared(k string, was, is *node) bool {
+	if was != nil || is == nil || is.Kind != kindDir || is.Access == nil && is.Heirs == nil {
+		return false
+	}
+	tree, rel := unkey(k)
+	for at := path.Dir(rel); ; at = path.Dir(at) {
+		if above := m.before.Nodes[key(tree, at)]; above != nil || at == "." {
+			return above == nil || above.Heirs == nil
+		}
+	}
+}
+
 // one says whether both are one and the same directory.
 func (n *node) one(other *node) bool {
 	return place{"", n.Dev, n.Ino, n.Born}.is(place{"", other.Dev, other.Ino, other.Born})
 }
 
 func (n *node) owned(other *node) bool {
-	return n.Mode == other.Mode && n.UID == other.UID && n.GID == other.GID
+	return n.Mode == other.Mode && n.UID == other.UID && n.GID == other.GID && bytes.Equal(n.Access, other.Access) && bytes.Equal(n.Heirs, other.Heirs)
 }
 
 func kindOf(n *node) string {
@@ -311,6 +324,9 @@ func (n *node) state() *State {
 		return nil
 	}
 	s := &State{Kind: n.Kind, Mode: fmt.Sprintf("%04o", n.Mode), SHA256: n.SHA256}
+	if n.Access != nil || n.Heirs != nil {
+		s.Mode += "+" // as ls shows an access list
+	}
 	switch n.Kind {
 	case kindLink:
 		s.Mode, s.SHA256 = "", sumOf(n.Target)
@@ -371,7 +387,7 @@ func (m *mender) clear(k string, was, is *node) (away bool, err error) {
 	if rel == "." {
 		fd := int(m.trees[tree].handle.Fd())
 		_ = unix.Fchown(fd, int(was.UID), int(was.GID)) // shows in the next look
-		return false, unix.Fchmod(fd, was.Mode)
+		return false, errors.Join(setLists(fd, "", was), unix.Fchmod(fd, was.Mode))
 	}
 	dir, name, err := m.parent(k)
 	if err != nil {

@@ -31,24 +31,19 @@ func Test_10_2_EveryValueOfHooksPath(t *testing.T) {
 			return add(g.root+"/.git/config", "[include]\n\tpath = ../inc\n")
 		},
 		"a work tree of its own": func(g *ground) error {
-			must(g.t, os.Mkdir(g.root+"/hk", 0o755))
 			return add(g.root+"/.git/config", "\tworktree = ../src\n"+first)
 		},
 	} {
 		g := newGround(t)
 		must(t, lay(g))
-		cwd := g.root
-		if name == "a work tree of its own" {
-			cwd += "/src"
-		}
-		hooks := func(dir string) string {
-			at, err := git(t, g.home, dir, "rev-parse", "--git-path", "hooks")
-			must(t, err)
-			return filepath.Join(dir, at)
-		}
-		at := []string{hooks(cwd)}
-		if name == "a file that a submodule includes too" {
+		hooks, err := git(t, g.home, g.root, "rev-parse", "--git-path", "hooks")
+		must(t, err)
+		at := []string{filepath.Join(g.root, hooks)}
+		switch name {
+		case "a file that a submodule includes too":
 			at = append(at, g.root+"/src/hk")
+		case "a work tree of its own": // git calls them there
+			at = []string{g.root + "/src/hk"}
 		}
 		for _, dir := range at {
 			guard := g.begin("run" + filepath.Base(filepath.Dir(dir)))
