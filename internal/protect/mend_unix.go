@@ -32,6 +32,7 @@ type mender struct {
 	lent    []lent
 	bad     map[string]bool // directories of indexes that are to be put back
 	begun   map[string]bool // what another process began to put back
+	tried   bool
 }
 
 // lent is a directory that got rights for the time of mending.
@@ -368,6 +369,7 @@ func (m *mender) undo(d diffs) {
 			m.fault(k, err)
 		}
 	}
+	m.tried = true
 }
 
 func (m *mender) aboveGone(k string, gone map[string]bool) bool {

@@ -59,7 +59,7 @@ func (m *mender) resume() error {
 // beside is a name for what is not whole yet.
 func (m *mender) beside(i int) string { return fmt.Sprintf(".hcpx-%s-%d", m.before.Run, i) }
 
-// cutOff says that only the time of a file is left to be put back.
+// cutOff says that only the time of a file is left to be put back. It is tried once: some files take none.
 func (m *mender) cutOff(k string, was, is *node) bool {
-	return m.begun[k] && was != nil && is != nil && was.Kind == kindFile && was.SHA256 != "" && was.Mtime != is.Mtime
+	return m.begun[k] && !m.tried && was != nil && is != nil && was.Kind == kindFile && was.SHA256 != "" && was.Mtime != is.Mtime
 }
