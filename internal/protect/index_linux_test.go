@@ -225,6 +225,30 @@ func Test_10_2_SubmoduleComesBack(t *testing.T) {
 	}
 }
 
+// The index of a worktree elsewhere can't lead that one into this workspace. It isn't remembered, so that it goes.
+func Test_10_2_IndexOfAWorktreeElsewhere(t *testing.T) {
+	s := newSnare(t)
+	other := s.host + "/other"
+	s.git(s.root, "worktree", "add", "-q", other)
+	guard := s.begin("run")
+	s.trap("sub")
+	index := indexOf(2, "", indexItem(s.root+"/sub", 0o160000, s.oid, "\x00"))
+	s.write(s.root+"/.git/worktrees/other/index", index, 0o644)
+	s.git(other, "status")
+	must(t, os.Remove(s.mark))
+	changes, err := guard.End()
+	if err != nil || len(changes) != 1 || changes[0].Restored || changes[0].Path != ".git/worktrees/other/index" {
+		t.Errorf("%+v %v", changes, err)
+	}
+	if text, err := os.ReadFile(changes[0].Kept); string(text) != index {
+		t.Error(err)
+	}
+	s.git(other, "status")
+	if exists(s.mark) {
+		t.Error("git still looks there")
+	}
+}
+
 // An index that can't be understood lets nothing run: which submodules it has is not known.
 func Test_10_2_IndexNotUnderstood(t *testing.T) {
 	g := newGround(t)
