@@ -177,6 +177,7 @@ func Test_10_2_NewGitDirectories(t *testing.T) {
 	g.repository(g.root + "/sub/.git")
 	time.Sleep(10 * time.Millisecond)
 	guard := g.begin("run")
+	must(t, add(g.root+"/sub/.git/config", "[user]\n"))
 	g.write(g.root+"/.git/index", gitlinkIndex("sub"), 0o644)
 	changes, err := guard.End()
 	if err != nil || len(changes) != 1 || changes[0].Path != ".git/index" || !changes[0].Restored || !exists(g.root+"/sub/.git/config") || exists(g.root+"/.git/index") {

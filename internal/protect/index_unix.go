@@ -20,6 +20,9 @@ import (
 // maxIndex bounds an index that is read; a larger one counts as not understood.
 const maxIndex = 256 << 20
 
+// maxSparse bounds what is looked through of directories that a sparse index leaves out.
+const maxSparse = 16 * maxNodes
+
 var errIndex = errors.New("git's index cannot be understood")
 
 // gitlinks is what an index says of repositories within the one that it belongs to, which is checked out at work: git
@@ -129,8 +132,8 @@ func (g *gitlinks) sparse(dir string) {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return
 	}
-	if g.look += len(names); err == nil && g.look > maxNodes {
-		err = &TooMuchError{filepath.Join(g.work, dir)}
+	if g.look += len(names); err == nil && g.look > maxSparse {
+		err = fmt.Errorf("%s, which git leaves out of the work tree, holds more than %d files", filepath.Join(g.work, dir), maxSparse)
 	}
 	if err != nil {
 		g.err = err

@@ -218,8 +218,8 @@ func (l *looker) shelf(tree int, rel string) error {
 }
 
 // late looks at places that git would look into only since the run. What is older there than the run stays, when older
-// says nothing else of it.
-func (l *looker) late(n *namer, began int64, older func(spot) error) error {
+// says nothing else of it, and all that only a bad index names.
+func (l *looker) late(n *namer, began int64, bad map[string]bool, older func(spot) error) error {
 	known := maps.Clone(l.view)
 	l.began = began
 	for _, s := range n.spots {
@@ -238,6 +238,9 @@ func (l *looker) late(n *namer, began int64, older func(spot) error) error {
 		}
 	}
 	for _, g := range n.git {
+		if bad[n.by[key(g.Tree, g.Rel)]] {
+			continue // it is no submodule any more when the index is back
+		}
 		if err := l.place(g); err != nil {
 			return err
 		}

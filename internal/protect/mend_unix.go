@@ -154,7 +154,7 @@ func (m *mender) differ() (diffs, error) {
 	}
 	now := m.since(l.git)
 	maps.Copy(m.bad, now.failed)
-	if err := l.late(now, m.before.Began, func(s spot) error { return m.older(l, now, s) }); err != nil {
+	if err := l.late(now, m.before.Began, m.bad, func(s spot) error { return m.older(l, now, s) }); err != nil {
 		return diffs{}, err
 	}
 	indexes, err := m.indexes(l)
