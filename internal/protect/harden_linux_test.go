@@ -172,7 +172,10 @@ func Test_10_2_NewGitDirectories(t *testing.T) {
 			}
 		})
 	}
-	// A repository that stood there before stays, and is no submodule: nobody knows what made it.
+}
+
+// A repository that stood there before stays, and is no submodule: nobody knows what made it.
+func Test_10_2_NewSubmoduleFromBefore(t *testing.T) {
 	g := newGround(t)
 	g.repository(g.root + "/sub/.git")
 	time.Sleep(10 * time.Millisecond)
