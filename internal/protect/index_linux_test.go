@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,10 +164,37 @@ func Test_10_2_CraftedIndexes(t *testing.T) {
 				if s.sprung() {
 					t.Errorf("git still looks there: %+v", changes)
 				}
-				if changes, err := s.begin("next").End(); err != nil || changes != nil {
+				w := s.watch("next")
+				w.Patience = time.Minute // a program that another test begins has the locks until it runs
+				next, err := Begin(t.Context(), w)
+				must(t, err)
+				if changes, err := next.End(); err != nil || changes != nil {
 					t.Error(changes, err)
 				}
 			})
+		}
+	}
+}
+
+// More repositories than are looked through, or larger indexes, are no way around: the index goes back.
+func Test_10_2_MoreSubmodulesThanAreRead(t *testing.T) {
+	for name, size := range map[string]int64{"many": 0, "large": maxIndex} {
+		g := newGround(t)
+		guard := g.begin("run")
+		var items []string
+		for i := range maxNodes/8 + 10 {
+			sub := fmt.Sprintf("a%04d", i)
+			if size == 0 || i == 0 {
+				g.write(g.root+"/"+sub+"/.git/config", "[core]\n\tfsmonitor = evil\n", 0o644)
+				g.write(g.root+"/"+sub+"/.git/index", "DIRC", 0o644)
+				must(t, os.Truncate(g.root+"/"+sub+"/.git/index", size))
+			}
+			items = append(items, indexItem(sub, 0o160000, strings.Repeat("x", 20), "\x00"))
+		}
+		g.write(g.root+"/.git/index", indexOf(2, "", items...), 0o644)
+		changes, err := guard.End()
+		if err != nil || exists(g.root+"/.git/index") || !slices.ContainsFunc(changes, func(c Change) bool { return c.Path == ".git/index" && c.Restored }) {
+			t.Errorf("%s: %d changes, %v", name, len(changes), err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxIndex bounds an index that is read; a larger one counts as not understood.
+// maxIndex bounds the indexes that are read, together; what is larger counts as not understood.
 const maxIndex = 256 << 20
 
 // maxSparse bounds what is looked through of directories that a sparse index leaves out.
@@ -35,6 +35,7 @@ type gitlinks struct {
 	known map[string]bool // dirs as a set
 	whole bool            // every directory counts: an entry without a name may stand for any
 	look  int             // how many names were looked at in sparse directories
+	spent int64           // bytes that were read
 	err   error           // of an entry
 	bare  bool            // a submodule has no name
 	far   bool            // work is nowhere in the workspace
@@ -69,7 +70,7 @@ func (g *gitlinks) file(at string) (base []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxIndex {
+	if g.spent += info.Size(); !info.Mode().IsRegular() || g.spent > maxIndex {
 		return nil, errIndex
 	}
 	text := make([]byte, info.Size())

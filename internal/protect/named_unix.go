@@ -34,6 +34,7 @@ type namer struct {
 	failed map[string]bool // indexes that are not understood, or name more than is looked at
 	read   map[string]bool // configuration of one place
 	reads  int
+	spent  int64 // bytes of indexes
 	err    error // the first
 }
 
@@ -77,10 +78,11 @@ func (n *namer) place(g gitPlace, given bool) {
 		sum = 32
 	}
 	for i, work := range works {
-		links := &gitlinks{work: work, sum: sum, far: work != n.trees[0].path && !strings.HasPrefix(work, n.trees[0].path+"/")}
+		links := &gitlinks{work: work, sum: sum, spent: n.spent, far: work != n.trees[0].path && !strings.HasPrefix(work, n.trees[0].path+"/")}
 		if err := links.read(at); err != nil {
 			n.fail(index, fmt.Errorf("%s: %w", filepath.Join(at, "index"), err))
 		}
+		n.spent = links.spent
 		if i == 0 {
 			n.indexes(g, links.files, work)
 		}
@@ -130,6 +132,10 @@ func (n *namer) link(dir, index string) {
 	if _, _, ok := n.inside(dir); !ok {
 		return
 	}
+	if len(n.spots) > 2*maxNodes {
+		n.fail(index, &TooMuchError{dir})
+		return
+	}
 	rel, ok := strings.CutPrefix(dir, n.trees[0].path+"/")
 	if !ok {
 		rel = filepath.Base(dir)
@@ -155,15 +161,17 @@ func (n *namer) link(dir, index string) {
 	}
 	f := finder{trees: n.trees}
 	f.add(gitPlace{Tree: tree, Rel: rel, Alias: alias}, 0)
-	for _, g := range f.places {
-		n.by[key(g.Tree, g.Rel)] = index
-	}
-	if n.git = append(n.git, f.places...); f.err == nil && len(n.git) > maxNodes/8 {
+	if f.err == nil && len(n.git)+len(f.places) > maxNodes/8 {
 		f.err = &TooMuchError{at}
 	}
 	if f.err != nil {
 		n.fail(index, f.err)
+		return
 	}
+	for _, g := range f.places {
+		n.by[key(g.Tree, g.Rel)] = index
+	}
+	n.git = append(n.git, f.places...)
 }
 
 // inside is where a path is in the trees.
