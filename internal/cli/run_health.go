@@ -76,11 +76,12 @@ func levelStyle(level string) style {
 	}
 }
 
+// runRepair exits 0 only when nothing is left that it could not put right.
 func runRepair(_ context.Context, d *deps, _ healthOptions) error {
 	if a, s, err := d.appAndSession(); err != nil {
 		return turnedAway(a, s, err)
 	}
-	_, err := look(d, (*lifecycle.Lifecycle).Repair, func(p *page, v lifecycle.RepairView) {
+	v, err := look(d, (*lifecycle.Lifecycle).Repair, func(p *page, v lifecycle.RepairView) {
 		if !v.Changed {
 			p.line("nothing to repair")
 		}
@@ -95,6 +96,9 @@ func runRepair(_ context.Context, d *deps, _ healthOptions) error {
 		}
 		p.next("hcpx doctor")
 	})
+	if err == nil && len(v.Left) > 0 {
+		return exit(1)
+	}
 	return err
 }
 

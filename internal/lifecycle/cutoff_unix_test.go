@@ -121,3 +121,39 @@ func Test_10_2_RepairGoesOn(t *testing.T) {
 		t.Error(entries, err)
 	}
 }
+
+// §10.2: a workspace that was moved away and a journal that can't be read are left, and repair says so.
+func Test_10_2_RepairTellsWhatIsLeft(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		w := newWorld(t)
+		onDisk(t, w)
+		root := filepath.Join(t.TempDir(), "repo")
+		write(t, filepath.Join(root, "Makefile"), "all:\n", 0o644)
+		open := filepath.Join(w.Store.Home(), "quarantine", ".open", "run")
+		g, err := protect.Begin(context.Background(), protect.Watch{Home: w.Store.Home(), Run: "run", Command: "notes/keep", Root: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(open+"-copy", os.DirFS(open)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.End(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(open+"-copy", open); err != nil {
+			t.Fatal(err)
+		}
+		if damaged {
+			write(t, filepath.Join(open, "before.json"), "{", 0o600)
+		} else if err := os.Rename(root, root+"-moved"); err != nil {
+			t.Fatal(err)
+		}
+		view, refusal := w.Repair(ada)
+		if refusal != nil || !view.Changed || len(view.Left) != 1 || !strings.Contains(view.Left[0], "not put back") {
+			t.Errorf("%+v %v", view, refusal)
+		}
+		if view, refusal := w.Repair(ada); refusal != nil || len(view.Left) > 0 {
+			t.Errorf("%+v %v", view, refusal)
+		}
+	}
+}

@@ -81,10 +81,12 @@ func repairRun(run protect.Leftover, view *RepairView) {
 	case errors.Is(err, protect.ErrGone):
 		view.Kept = append(view.Kept, kept)
 		view.Done = append(view.Done, "The workspace "+run.Root+" of the cut off run "+run.Run+" is gone, or another directory stands there; what it held before was put aside.")
+		view.Left = append(view.Left, "What the run "+run.Run+" changed in "+run.Root+" was not put back.")
 		return
 	case errors.Is(err, protect.ErrDamaged):
 		view.Kept = append(view.Kept, kept)
 		view.Done = append(view.Done, "What the cut off run "+run.Run+" left cannot be read and was put aside; look at the workspace yourself before you work there.")
+		view.Left = append(view.Left, "What the run "+run.Run+" changed was not put back.")
 		return
 	case errors.As(err, &busy):
 		view.Left = append(view.Left, "A write command is running in "+busy.Root+"; repair again when it has ended, for the cut off run "+run.Run+".")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,11 @@ func BenchmarkGuard(b *testing.B) {
 			for _, name := range []string{".git/HEAD", ".git/config", ".git/objects/x", ".git/hooks/pre-commit", "Makefile", "package.json", "AGENTS.md", ".vscode/settings.json"} {
 				write(dir+"/repo/"+name, "some text\n")
 			}
+			var items []string
+			for i := range files {
+				items = append(items, indexItem(fmt.Sprintf("src/%d/%d.c", i%100, i), 0o100644, strings.Repeat("x", 20), "\x00"))
+			}
+			write(dir+"/repo/.git/index", indexOf(2, "", items...))
 			for i := range 14 {
 				write(fmt.Sprintf("%s/repo/.git/hooks/%d.sample", dir, i), "sample\n")
 			}

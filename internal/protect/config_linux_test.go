@@ -173,9 +173,10 @@ func Test_10_2_SubmodulesInTheIndex(t *testing.T) {
 		case "4":
 			run("update-index", "--index-version", "4")
 		}
-		links := gitlinks(root+"/.git", root, sum)
-		slices.Sort(links)
-		if got := strings.Join(links, " "); got != want {
+		links := gitlinks{work: root, sum: sum}
+		must(t, links.read(root+"/.git"))
+		slices.Sort(links.dirs)
+		if got := strings.Join(links.dirs, " "); got != want {
 			t.Errorf("%s: %q", how, got)
 		}
 	}

@@ -47,6 +47,72 @@ func renameNew(from int, old string, to int, name string) error {
 	return unix.Renameat(from, old, to, name)
 }
 
+// accessLists are the attributes that say who may do what beside the mode: with the second, what is made in a
+// directory is another's to write.
+var accessLists = [...]string{"system.posix_acl_access", "system.posix_acl_default"}
+
+// lists are the access lists of what stands at a name, or of an open one when that is "". Where a file system has none
+// there are none.
+func lists(dir int, name string, isDir bool) (access, heirs []byte, err error) {
+	if access, err = attribute(dir, name, accessLists[0]); err == nil && isDir {
+		heirs, err = attribute(dir, name, accessLists[1])
+	}
+	return access, heirs, err
+}
+
+func procName(dir int, name string) string {
+	return "/proc/self/fd/" + strconv.Itoa(dir) + "/" + name
+}
+
+func attribute(dir int, name, which string) ([]byte, error) {
+	buf := make([]byte, 256)
+	for {
+		var n int
+		var err error
+		if name == "" {
+			n, err = unix.Fgetxattr(dir, which, buf)
+		} else {
+			n, err = unix.Lgetxattr(procName(dir, name), which, buf)
+		}
+		switch {
+		case err == nil && n == 0, errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOTSUP):
+			return nil, nil
+		case errors.Is(err, unix.ERANGE) && len(buf) < 1<<16:
+			buf = make([]byte, 1<<16)
+		case err != nil:
+			return nil, err
+		default:
+			return buf[:n:n], nil
+		}
+	}
+}
+
+// setLists gives what stands at a name, or an open one, the access lists that it had, or none.
+func setLists(dir int, name string, was *node) error {
+	var all error
+	for i, list := range [...][]byte{was.Access, was.Heirs} {
+		which := accessLists[i]
+		if i == 1 && was.Kind != kindDir {
+			continue
+		}
+		var err error
+		switch {
+		case list != nil && name == "":
+			err = unix.Fsetxattr(dir, which, list, 0)
+		case list != nil:
+			err = unix.Lsetxattr(procName(dir, name), which, list, 0)
+		case name == "":
+			err = unix.Fremovexattr(dir, which)
+		default:
+			err = unix.Lremovexattr(procName(dir, name), which)
+		}
+		if list != nil || !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
 // chmodAt sets the mode of a name, not of what a link of that name leads to. Kernels before 6.6 have no call for it.
 func chmodAt(dir int, name string, mode uint32) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -82,7 +83,7 @@ type finder struct {
 	err    error
 }
 
-// pointed adds where .git points to, as far as that lies in the workspace.
+// pointed adds where .git points to, as far as that lies in the workspace, be anything there or not.
 func (f *finder) pointed(dotGit string, file bool) {
 	target := dotGit
 	if file {
@@ -90,14 +91,8 @@ func (f *finder) pointed(dotGit string, file bool) {
 			return
 		}
 	}
-	at := resolved(filepath.Dir(dotGit), target)
-	if rel, ok := f.inside(at); ok {
+	if rel, ok := f.inside(led(joined(filepath.Dir(dotGit), target))); ok {
 		f.add(gitPlace{Rel: rel, Alias: ".git"}, 0)
-	}
-	if common := line(filepath.Join(at, "commondir")); at != "" && common != "" {
-		if rel, ok := f.inside(resolved(at, common)); ok {
-			f.add(gitPlace{Rel: rel, Alias: ".git"}, 0)
-		}
 	}
 }
 
@@ -129,10 +124,24 @@ func (f *finder) add(g gitPlace, depth int) {
 		return
 	}
 	f.places = append(f.places, g)
+	f.common(g, depth)
 	for _, name := range f.dirs(g, "worktrees") {
 		f.places = append(f.places, gitPlace{Tree: g.Tree, Rel: path.Join(g.Rel, "worktrees", name), Linked: true, Alias: g.Alias + "/worktrees/" + name})
 	}
 	f.modules(gitPlace{Tree: g.Tree, Rel: path.Join(g.Rel, "modules"), Alias: g.Alias + "/modules"}, depth+1)
+}
+
+// common adds the directory in which git finds what this one shares with others.
+func (f *finder) common(g gitPlace, depth int) {
+	at := filepath.Join(f.trees[g.Tree].path, g.Rel)
+	to := line(filepath.Join(at, "commondir"))
+	if to == "" {
+		return
+	}
+	rel, ok := f.inside(led(joined(at, to)))
+	if ok && !slices.ContainsFunc(f.places, func(o gitPlace) bool { return o.Tree == 0 && o.Rel == rel && !o.Linked && !o.Shelf }) {
+		f.add(gitPlace{Rel: rel, Alias: g.Alias}, depth+1)
+	}
 }
 
 // modules adds the git directories of submodules. The name of one may have slashes, so that what is none holds more.
@@ -176,23 +185,10 @@ func (f *finder) dirs(g gitPlace, name string) []string {
 	return dirs
 }
 
-// resolved is a path as git writes it, "" when nothing is there.
-func resolved(base, p string) string {
-	if !filepath.IsAbs(p) {
-		p = filepath.Join(base, p)
-	}
-	p, err := filepath.EvalSymlinks(p)
-	if err != nil {
-		return ""
-	}
-	return p
-}
-
-// line is the first line of a small file.
+// line is what a small file of git's says: a path, without the ends of lines behind it.
 func line(at string) string {
 	text, _ := small(at)
-	first, _, _ := strings.Cut(text, "\n")
-	return strings.TrimSuffix(first, "\r")
+	return strings.TrimRight(text, "\r\n")
 }
 
 // maxText is how much of a file is read to be understood.

@@ -20,6 +20,7 @@ type Guard struct {
 	w      Watch
 	trees  trees
 	locks  locks
+	found  *namer // under the locks
 	before record
 	dir    string // the journal's directory
 	held   *os.File
@@ -49,7 +50,7 @@ func (g *Guard) enter(ctx context.Context) (err error) {
 			}
 			return err
 		}
-		if g.locks, err = hold(ctx, g.w.Home, g.trees, g.w.Patience); err != nil {
+		if g.locks, g.found, err = hold(ctx, g.w, g.trees); err != nil {
 			return err
 		}
 		if len(g.trees.moved()) == 0 {
@@ -93,7 +94,7 @@ func Pending(w Watch) error {
 		return err
 	}
 	defer ts.close()
-	held, err := domain(ts)
+	held, _, err := domain(ts, w.User)
 	if err != nil {
 		return err
 	}
@@ -119,14 +120,10 @@ func Pending(w Watch) error {
 }
 
 // first looks at all names before a run, and copies what lies there.
-func first(ts trees, user string, content io.Writer) (*looker, error) {
-	l := &looker{trees: ts, content: content, view: view{}}
-	git, err := gitPlaces(ts)
-	if err != nil {
-		return nil, err
-	}
-	if l.git, l.also, err = named(ts, user, git); err != nil {
-		return nil, err
+func first(ts trees, n *namer, content io.Writer) (*looker, error) {
+	l := &looker{trees: ts, content: content, view: view{}, git: n.git, also: n.spots, files: n.files}
+	if n.err != nil {
+		return nil, n.err
 	}
 	return l, l.all()
 }
@@ -141,7 +138,10 @@ func Look(w Watch) error {
 	if err != nil {
 		return err
 	}
-	_, err = first(ts, w.User, io.Discard)
+	n, err := found(ts, w.User)
+	if err == nil {
+		_, err = first(ts, n, io.Discard)
+	}
 	return errors.Join(err, ts.close())
 }
 
@@ -179,11 +179,11 @@ func (g *Guard) remember() error {
 	}
 	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, User: g.w.User, Began: info.ModTime().UnixNano(),
 		Trees: g.trees.names(), Held: g.locks.names()}
-	l, err := first(g.trees, g.w.User, content)
+	l, err := first(g.trees, g.found, content)
 	if err != nil {
 		return err
 	}
-	g.before.Git, g.before.Also, g.before.Nodes = l.git, l.also, l.view
+	g.before.Git, g.before.Also, g.before.Files, g.before.Nodes = l.git, l.also, l.files, l.view
 	if err := content.Close(); err != nil {
 		return err
 	}

@@ -172,13 +172,18 @@ func Test_10_2_NewGitDirectories(t *testing.T) {
 			}
 		})
 	}
-	// A repository that stood there before stays, though the command makes it a submodule.
+}
+
+// A repository that stood there before stays, and is no submodule: nobody knows what made it.
+func Test_10_2_NewSubmoduleFromBefore(t *testing.T) {
 	g := newGround(t)
 	g.repository(g.root + "/sub/.git")
 	time.Sleep(10 * time.Millisecond)
 	guard := g.begin("run")
+	must(t, add(g.root+"/sub/.git/config", "[user]\n"))
 	g.write(g.root+"/.git/index", gitlinkIndex("sub"), 0o644)
-	if changes, err := guard.End(); err != nil || changes != nil {
+	changes, err := guard.End()
+	if err != nil || len(changes) != 1 || changes[0].Path != ".git/index" || !changes[0].Restored || !exists(g.root+"/sub/.git/config") || exists(g.root+"/.git/index") {
 		t.Errorf("%+v %v", changes, err)
 	}
 }

@@ -4,6 +4,7 @@ package protect
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,6 +39,7 @@ type record struct {
 	Held    []place    `json:"held"`
 	Git     []gitPlace `json:"git"`
 	Also    []spot     `json:"also,omitempty"`
+	Files   []spot     `json:"files,omitempty"` // of indexes
 	Nodes   view       `json:"-"`
 	Saved   []saved    `json:"nodes"`
 }
@@ -55,13 +58,60 @@ func (ts trees) names() []place {
 	return list
 }
 
+// words hands over each path of a record as it stands in the journal, where a name that is no text is escaped.
+func (r *record) words(do func(*string)) {
+	do(&r.User)
+	for _, places := range [...][]place{r.Trees, r.Held} {
+		for i := range places {
+			do(&places[i].Path)
+		}
+	}
+	for i := range r.Git {
+		do(&r.Git[i].Rel)
+		do(&r.Git[i].Alias)
+	}
+	for _, spots := range [...][]spot{r.Also, r.Files} {
+		for i := range spots {
+			do(&spots[i].Rel)
+			do(&spots[i].Alias)
+		}
+	}
+}
+
+// written is a record with names that JSON can hold.
+func (r *record) written() *record {
+	w := *r
+	w.Trees, w.Held, w.Git, w.Also, w.Files = slices.Clone(r.Trees), slices.Clone(r.Held), slices.Clone(r.Git), slices.Clone(r.Also), slices.Clone(r.Files)
+	w.words(func(s *string) { *s = escape(*s) })
+	return &w
+}
+
+// escape writes a name that is no text with its bytes in hexadecimal; a text that looks like that is written so too.
+func escape(s string) string {
+	if utf8.ValidString(s) && !strings.HasPrefix(s, escaped) {
+		return s
+	}
+	return escaped + hex.EncodeToString([]byte(s))
+}
+
+const escaped = "bytes:"
+
+func unescape(s string) (string, error) {
+	text, ok := strings.CutPrefix(s, escaped)
+	if !ok {
+		return s, nil
+	}
+	raw, err := hex.DecodeString(text)
+	return string(raw), err
+}
+
 // save is complete once its name is there. It is not forced to the disk: it serves a runtime that was killed.
 func (r *record) save(dir string) error {
 	r.Saved = make([]saved, 0, len(r.Nodes))
 	for _, k := range r.Nodes.keys() {
 		r.Saved = append(r.Saved, saved{[]byte(k), r.Nodes[k]})
 	}
-	text, err := json.Marshal(r)
+	text, err := json.Marshal(r.written())
 	r.Saved = nil
 	if err != nil {
 		return err
@@ -81,6 +131,13 @@ func readRecord(dir string) (*record, error) {
 	}
 	r := &record{Nodes: view{}}
 	if err := json.Unmarshal(text, r); err != nil {
+		return nil, errors.Join(ErrDamaged, err)
+	}
+	r.words(func(s *string) {
+		text, fault := unescape(*s)
+		*s, err = text, errors.Join(err, fault)
+	})
+	if err != nil {
 		return nil, errors.Join(ErrDamaged, err)
 	}
 	for _, s := range r.Saved {
@@ -103,7 +160,7 @@ func readRecord(dir string) (*record, error) {
 			return nil, ErrDamaged
 		}
 	}
-	for _, s := range r.Also {
+	for _, s := range slices.Concat(r.Also, r.Files) {
 		if !r.within(key(s.Tree, s.Rel)) {
 			return nil, ErrDamaged
 		}
@@ -271,7 +328,7 @@ func (l Leftover) judge(held locks, gentle bool, do func(m *mender) error) error
 	}
 	defer ts.close()
 	if !gentle {
-		more, err := rest(l.Home, ts, held)
+		more, err := rest(l.Home, r.User, ts, held)
 		if err != nil {
 			return err
 		}
@@ -281,8 +338,8 @@ func (l Leftover) judge(held locks, gentle bool, do func(m *mender) error) error
 }
 
 // rest takes what these trees need beside what is held, without waiting.
-func rest(home string, ts trees, held locks) (locks, error) {
-	all, err := domain(ts)
+func rest(home, user string, ts trees, held locks) (locks, error) {
+	all, _, err := domain(ts, user)
 	if err != nil {
 		// What the run left there can't be looked through: the roots alone are taken.
 		if all, err = roots(ts); err != nil {

@@ -205,7 +205,7 @@ func (m *mender) create(dir int, name string, was *node) error {
 	beside, fd := "", -1
 	for i := 1; ; i++ {
 		var err error
-		beside = fmt.Sprintf(".hcpx-%s-%d", m.before.Run, i)
+		beside = m.beside(i)
 		fd, err = unix.Openat(dir, beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			break
@@ -230,18 +230,18 @@ func (m *mender) create(dir int, name string, was *node) error {
 	return err
 }
 
-// finish gives a file owner, mode and time, in the order in which they hold, and closes it. An owner that can't be
+// finish gives a file owner, access list, mode and time, in the order in which they hold, and closes it. An owner that can't be
 // given shows in the next look.
 func finish(dir int, name string, f *os.File, was *node) error {
 	fd := int(f.Fd())
 	_ = unix.Fchown(fd, int(was.UID), int(was.GID))
-	err := unix.Fchmod(fd, was.Mode)
+	err := errors.Join(setLists(fd, "", was), unix.Fchmod(fd, was.Mode))
 	times := []unix.Timespec{unix.NsecToTimespec(was.Mtime), unix.NsecToTimespec(was.Mtime)}
 	return errors.Join(err, f.Close(), unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-// own gives a directory its owner and mode.
+// own gives a directory its owner, access lists and mode.
 func own(dir int, name string, was *node) error {
 	_ = unix.Fchownat(dir, name, int(was.UID), int(was.GID), unix.AT_SYMLINK_NOFOLLOW)
-	return chmodAt(dir, name, was.Mode)
+	return errors.Join(setLists(dir, name, was), chmodAt(dir, name, was.Mode))
 }

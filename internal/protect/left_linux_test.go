@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -152,6 +153,40 @@ func Test_10_2_TooMuchToRemember(t *testing.T) {
 	for _, run := range []string{"", "..", "a/b"} {
 		if _, err := Begin(context.Background(), g.watch(run)); err == nil {
 			t.Errorf("%q named a run", run)
+		}
+	}
+}
+
+// Names that are no text are put back after a kill like any other: those of the workspace, of a git directory in it, of
+// the user, and one that looks as if it were written so.
+func Test_10_2_LeftoverWithNamesThatAreNoText(t *testing.T) {
+	for _, name := range []string{"w\xff", "bytes:77", "\xc3\x28 u0041", "%ff"} {
+		g := newGround(t)
+		root := filepath.Dir(g.root) + "/" + name
+		must(t, os.Rename(g.root, root))
+		g.root = root
+		g.repository(g.root + "/.git/modules/s" + name)
+		must(t, add(g.root+"/.git/config", "\thooksPath = ~/"+name+"/hk\n"))
+		w := g.watch("run")
+		w.User = filepath.Dir(g.root)
+		guard, err := Begin(context.Background(), w)
+		must(t, err)
+		was := picture(t, g.root)
+		for _, at := range []string{"/Makefile", "/.git/hooks/post-checkout", "/hk/pre-commit", "/.git/modules/s" + name + "/config"} {
+			g.write(g.root+at, "evil", 0o755)
+		}
+		killed(t, guard)
+		left, err := Left(g.home)
+		if err != nil || len(left) != 1 || left[0].Root != g.root {
+			t.Fatalf("%q: %+v %v", name, left, err)
+		}
+		changes, _, err := left[0].Mend()
+		if err != nil || len(changes) != 4 {
+			t.Errorf("%q: %+v %v", name, changes, err)
+		}
+		must(t, os.Remove(g.root+"/hk"))
+		if now := picture(t, g.root); now != was {
+			t.Errorf("%q: %s", name, now)
 		}
 	}
 }

@@ -53,13 +53,24 @@ func (p place) is(q place) bool {
 	return p.Dev == q.Dev && p.Ino == q.Ino && (p.Born == q.Born || p.Born == 0 || q.Born == 0)
 }
 
-// domain opens what a run in these trees must hold, in the order in which everybody takes it.
-func domain(ts trees) (locks, error) {
+// domain opens what a run in these trees must hold, in the order in which everybody takes it: submodules' git
+// directories too, in which another run may have its root.
+func domain(ts trees, user string) (locks, *namer, error) {
+	n, err := found(ts, user)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := opened(ts, slices.Clone(n.git))
+	return all, n, err
+}
+
+// found is all that git would look into. What is too much to be found so is told by the look.
+func found(ts trees, user string) (*namer, error) {
 	git, err := gitPlaces(ts)
 	if err != nil {
 		return nil, err
 	}
-	return opened(ts, git)
+	return named(ts, user, git), nil
 }
 
 // roots are the trees alone.
@@ -105,29 +116,29 @@ func opened(ts trees, git []gitPlace) (locks, error) {
 
 // hold takes the workspace and each of its git directories for one run. It looks again once it has them: who held
 // them before may have made or removed some.
-func hold(ctx context.Context, home string, ts trees, patience time.Duration) (locks, error) {
-	late := time.NewTimer(patience)
+func hold(ctx context.Context, w Watch, ts trees) (locks, *namer, error) {
+	late := time.NewTimer(w.Patience)
 	defer late.Stop()
 	for {
-		took, err := domain(ts)
+		took, _, err := domain(ts, w.User)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i := range took {
-			if err := took[i].take(ctx, home, late.C); err != nil {
-				return nil, errors.Join(err, took.close())
+			if err := took[i].take(ctx, w.Home, late.C); err != nil {
+				return nil, nil, errors.Join(err, took.close())
 			}
 		}
-		now, err := domain(ts)
+		now, n, err := domain(ts, w.User)
 		if err != nil {
-			return nil, errors.Join(err, took.close())
+			return nil, nil, errors.Join(err, took.close())
 		}
 		same := !slices.ContainsFunc(now, func(l lock) bool { return !took.has(l.place) })
 		if err := now.close(); err != nil || same {
-			return took, err
+			return took, n, err
 		}
 		if err := took.close(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }

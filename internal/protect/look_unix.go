@@ -42,7 +42,9 @@ type node struct {
 	Target []byte `json:"target,omitempty"`
 	Dev    uint64 `json:"dev"`
 	Ino    uint64 `json:"ino"`
-	Born   int64  `json:"born,omitempty"` // of a directory .git and of a tree
+	Born   int64  `json:"born,omitempty"`   // of a directory .git and of a tree
+	Access []byte `json:"access,omitempty"` // its access list
+	Heirs  []byte `json:"heirs,omitempty"`  // that of what is made in a directory
 }
 
 // view is what one look found, by key.
@@ -63,6 +65,9 @@ type looker struct {
 	trees   trees
 	git     []gitPlace
 	also    []spot // beside the list: what git's configuration names
+	files   []spot // of indexes, before a run
+	spare   bool   // a file needn't be kept when it is large
+	far     bool   // nor at all
 	before  view
 	gentle  bool // changes no mode to see more
 	content io.Writer
@@ -101,7 +106,20 @@ func (l *looker) all() error {
 			return err
 		}
 	}
+	for _, s := range l.files {
+		if _, err := l.index(s); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// index looks at a file of an index. Its content is kept as far as it is small and that of this workspace.
+func (l *looker) index(s spot) (*node, error) {
+	l.spare, l.far = true, s.Nature == farIndex
+	n, err := l.node(s.Tree, s.Rel)
+	l.spare = false
+	return n, err
 }
 
 // rootSpots are the names of rootGroups.
@@ -132,6 +150,10 @@ func (l *looker) roots() error {
 		}
 		n := nodeOf(&st)
 		l.view[key(i, ".")] = n
+		var err error
+		if n.Access, n.Heirs, err = lists(fd, "", true); err != nil {
+			return err
+		}
 		if l.before != nil && !l.gentle && n.Mode&0o700 != 0o700 && l.before[key(i, ".")].Mode != n.Mode {
 			if err := unix.Fchmod(fd, n.Mode|0o700); err != nil {
 				return err
@@ -195,26 +217,36 @@ func (l *looker) shelf(tree int, rel string) error {
 	return nil
 }
 
-// late looks at places that git would look into only since the run: what is older there than the run stays.
-func (l *looker) late(git []gitPlace, spots []spot, began int64) error {
+// late looks at places that git would look into only since the run. What is older there than the run stays, when older
+// says nothing else of it, and all that only a bad index names.
+func (l *looker) late(n *namer, began int64, bad map[string]bool, older func(spot) error) error {
 	known := maps.Clone(l.view)
 	l.began = began
-	for _, s := range spots {
-		n, err := l.node(s.Tree, s.Rel)
+	for _, s := range n.spots {
+		is, err := l.node(s.Tree, s.Rel)
 		if err != nil {
 			return err
 		}
-		if n != nil && n.Kind == kindDir && cmp.Or(n.Born, n.Ctime) >= began {
+		switch {
+		case is == nil:
+		case is.Kind == kindDir && cmp.Or(is.Born, is.Ctime) >= began:
 			l.strict[key(s.Tree, s.Rel)] = true
+		case is.Kind == kindDir || is.Ctime < began:
+			if err := older(s); err != nil {
+				return err
+			}
 		}
 	}
-	for _, g := range git {
+	for _, g := range n.git {
+		if bad[n.by[key(g.Tree, g.Rel)]] {
+			continue // it is no submodule any more when the index is back
+		}
 		if err := l.place(g); err != nil {
 			return err
 		}
 	}
-	for k, n := range l.view {
-		if known[k] == nil && l.before[k] == nil && !l.strict[k] && n.Ctime < began {
+	for k, is := range l.view {
+		if known[k] == nil && l.before[k] == nil && !l.strict[k] && is.Ctime < began {
 			delete(l.view, k)
 		}
 	}
@@ -348,6 +380,12 @@ func (l *looker) at(dir int, name, k string) (*node, error) {
 		return nil, fmt.Errorf("%s: %w", l.trees.show(k), err)
 	}
 	n := nodeOf(&st)
+	if err = nil; n.Kind == kindFile || n.Kind == kindDir {
+		n.Access, n.Heirs, err = lists(dir, name, n.Kind == kindDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.trees.show(k), err)
+	}
 	switch n.Kind {
 	case kindFile:
 		err = l.file(dir, name, k, n)
@@ -369,6 +407,9 @@ func (l *looker) at(dir int, name, k string) (*node, error) {
 
 // file hashes a file, and before the run keeps its content. One that can't be read has no hash.
 func (l *looker) file(dir int, name, k string, n *node) error {
+	if l.spare && l.content != nil && (l.far || n.Size > maxKept || l.offset+n.Size > maxBytes/2) {
+		return nil
+	}
 	if l.content != nil && l.offset+n.Size > maxBytes {
 		return &TooMuchError{l.trees.show(k)}
 	}

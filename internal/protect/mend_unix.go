@@ -3,7 +3,6 @@
 package protect
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,18 +29,15 @@ type mender struct {
 	faults  map[string]error // of the last round
 	lost    map[string]error // what the journal doesn't hold any more
 	lent    []lent
+	bad     map[string]bool // directories of indexes that are to be put back
+	begun   map[string]bool // what another process began to put back
+	tried   bool
 }
 
 // lent is a directory that got rights for the time of mending.
 type lent struct {
 	dir  *os.File
 	mode uint32
-}
-
-// diffs are the keys that differ, parents first, and what stands there now.
-type diffs struct {
-	keys []string
-	now  view
 }
 
 // rounds are enough for a .git that comes back to be looked into, and for what was in it to be put back.
@@ -131,145 +127,14 @@ func (ts trees) moved() map[int]string {
 	return moved
 }
 
-// differ looks and compares.
-func (m *mender) differ() (diffs, error) {
-	git := m.before.Git
-	l := &looker{trees: m.trees, git: git, also: m.before.Also, before: m.before.Nodes, gentle: m.gentle, view: view{}}
-	if err := l.roots(); err != nil {
-		return diffs{}, err
-	}
-	if n, err := l.node(0, ".git"); err != nil {
-		return diffs{}, err
-	} else if n != nil && n.Kind == kindDir && !slices.ContainsFunc(git, func(g gitPlace) bool { return g.Tree == 0 && g.Rel == ".git" }) {
-		l.git = append(slices.Clone(git), gitPlace{Rel: ".git", Alias: ".git"})
-	}
-	if err := l.all(); err != nil {
-		return diffs{}, err
-	}
-	now, also := m.since(l.git)
-	if err := l.late(now, also, m.before.Began); err != nil {
-		return diffs{}, err
-	}
-	d := diffs{now: l.view}
-	for k := range m.before.Nodes {
-		if l.view[k] == nil {
-			d.keys = append(d.keys, k)
-		}
-	}
-	for k := range l.view {
-		d.keys = append(d.keys, k)
-	}
-	d.keys = slices.DeleteFunc(d.keys, func(k string) bool {
-		was, is := m.before.Nodes[k], l.view[k]
-		if was == nil && is != nil && l.strict[k] {
-			return m.may(k, now, also)
-		}
-		return same(k, was, is) || m.may(k, now, also)
-	})
-	slices.Sort(d.keys)
-	return d, nil
-}
-
-// since are the git directories and submodules that git would look into now and that were not known before.
-func (m *mender) since(git []gitPlace) ([]gitPlace, []spot) {
-	now, also, _ := named(m.trees, m.before.User, git) // what it found before it failed is looked at
-	now = slices.DeleteFunc(slices.Clone(now), func(g gitPlace) bool {
-		return slices.ContainsFunc(git, func(o gitPlace) bool { return o.Tree == g.Tree && o.Rel == g.Rel })
-	})
-	also = slices.DeleteFunc(also, func(s spot) bool { return s.Alias == "" || slices.Contains(m.before.Also, s) })
-	return now, also
-}
-
-// may says whether the policy means a key. A root itself is never meant.
-func (m *mender) may(k string, now []gitPlace, also []spot) bool {
-	_, rel := unkey(k)
-	return rel != "." && covered(m.before.May, m.alias(k, now, also))
-}
-
-// alias is the path by which a policy means the key: what lies in a git directory is below .git, wherever that is.
-func (m *mender) alias(k string, now []gitPlace, also []spot) string {
-	tree, rel := unkey(k)
-	for _, s := range slices.Concat(m.before.Also, also) {
-		if s.Tree == tree && s.Rel == rel && s.Alias != "" {
-			return s.Alias
-		}
-	}
-	best, alias := -1, rel
-	for _, g := range slices.Concat(m.before.Git, now) {
-		if g.Tree != tree || len(g.Rel) <= best {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(rel, g.Rel+"/"); ok {
-			best, alias = len(g.Rel), g.Alias+"/"+rest
-		} else if top, _, _ := strings.Cut(rel, "/"); g.Rel == "." && (slices.Contains(gitNames[:], top) || top == "modules" || top == "worktrees") {
-			best, alias = 0, g.Alias+"/"+rel
-		}
-	}
-	return alias
-}
-
-// same compares what stood at a name with what stands there. A directory that came or went changes nothing by
-// itself, but .git must be the one that it was.
-func same(k string, was, is *node) bool {
-	wasDir, isDir := was == nil || was.Kind == kindDir, is == nil || is.Kind == kindDir
-	switch {
-	case k == key(0, ".git") && was != nil && was.Kind == kindDir:
-		return is != nil && is.Kind == kindDir && was.one(is) && was.owned(is)
-	case wasDir && isDir:
-		return was == nil || is == nil || was.owned(is)
-	case was == nil || is == nil || was.Kind != is.Kind:
-		return false
-	}
-	switch was.Kind {
-	case kindLink:
-		return bytes.Equal(was.Target, is.Target)
-	case kindOther:
-		return was.Ino == is.Ino && was.Dev == is.Dev && was.owned(is)
-	case kindFile:
-		if was.SHA256 == "" { // it could not be read before either
-			return was.Ino == is.Ino && was.Dev == is.Dev && was.Ctime == is.Ctime && was.Size == is.Size
-		}
-		return was.SHA256 == is.SHA256 && was.owned(is)
-	}
-	return false
-}
-
-// one says whether both are one and the same directory.
-func (n *node) one(other *node) bool {
-	return place{"", n.Dev, n.Ino, n.Born}.is(place{"", other.Dev, other.Ino, other.Born})
-}
-
-func (n *node) owned(other *node) bool {
-	return n.Mode == other.Mode && n.UID == other.UID && n.GID == other.GID
-}
-
-func kindOf(n *node) string {
-	if n == nil {
-		return ""
-	}
-	return n.Kind
-}
-
-// state is what a Change tells of a node.
-func (n *node) state() *State {
-	if n == nil {
-		return nil
-	}
-	s := &State{Kind: n.Kind, Mode: fmt.Sprintf("%04o", n.Mode), SHA256: n.SHA256}
-	switch n.Kind {
-	case kindLink:
-		s.Mode, s.SHA256 = "", sumOf(n.Target)
-	case kindFull:
-		s.Kind = kindDir
-	}
-	return s
-}
-
 // undo takes away what stands in the place of something else, then puts back what is missing. What fails doesn't
 // keep the rest from it.
 func (m *mender) undo(d diffs) {
 	m.faults = map[string]error{}
 	gone := map[string]bool{}
+	if err := m.mark(d.keys); err != nil {
+		m.fault(key(0, "."), err) // it is put back all the same
+	}
 	for _, k := range d.keys {
 		was, is := m.before.Nodes[k], d.now[k]
 		if err := m.held(k, was); err != nil {
@@ -294,6 +159,7 @@ func (m *mender) undo(d diffs) {
 			m.fault(k, err)
 		}
 	}
+	m.tried = true
 }
 
 func (m *mender) aboveGone(k string, gone map[string]bool) bool {
@@ -313,7 +179,7 @@ func (m *mender) clear(k string, was, is *node) (away bool, err error) {
 	if rel == "." {
 		fd := int(m.trees[tree].handle.Fd())
 		_ = unix.Fchown(fd, int(was.UID), int(was.GID)) // shows in the next look
-		return false, unix.Fchmod(fd, was.Mode)
+		return false, errors.Join(setLists(fd, "", was), unix.Fchmod(fd, was.Mode))
 	}
 	dir, name, err := m.parent(k)
 	if err != nil {

@@ -20,6 +20,9 @@ const (
 	dirName  nature = "directory"
 	hooksDir nature = "hooks" // each name in it is a file that git runs
 	gitEntry nature = ""      // .git: either
+
+	indexFile nature = "index"     // compared only when it makes git look into what the run left
+	farIndex  nature = "far index" // that of a worktree elsewhere: not remembered
 )
 
 // natureOf is the nature of a name of gitNames or linkedNames.

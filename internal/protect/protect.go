@@ -79,6 +79,7 @@ var ErrDamaged = errors.New("the journal is damaged")
 const (
 	maxNodes = 4096
 	maxBytes = 64 << 20
+	maxKept  = 16 << 20 // of a file of git's index
 )
 
 // Leftover is the journal of a run that was killed before it could look again.
