@@ -67,7 +67,7 @@ func Test_10_2_WhatWasLearnedIsEnough(t *testing.T) {
 	outside := openDir(t)
 	servers["${outside}"], servers["${postgres}"] = filepath.Join(outside, "data"), postgresDir()
 	for _, uid := range uids() {
-		for _, l := range first(4, learned) {
+		for _, l := range first(2, learned) {
 			t.Run(fmt.Sprintf("%s as %d", l.name, uid), func(t *testing.T) {
 				w := newWorld(t, self, uid, servers)
 				w.lay(filepath.Join(w.dir, "home"), l.home)

@@ -56,7 +56,7 @@ func Test_10_2_RealProgramsWorkInside(t *testing.T) {
 	servers := startServers(t)
 	for _, uid := range uids() {
 		t.Run(fmt.Sprint("uid ", uid), func(t *testing.T) {
-			for _, p := range first(6, programs) {
+			for _, p := range first(3, programs) {
 				t.Run(p.pack, func(t *testing.T) {
 					for _, name := range p.needs {
 						if name != "postgres" && lookIn(name) == "" || name == "postgres" && postgresDir() == "" {
