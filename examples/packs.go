@@ -1,7 +1,7 @@
 // Package examples carries the gold packs of §14.2 inside the program: transit, ledger, echo and herald, one for
-// each way a pack can be made, and git, for the tool that everybody has. The vectors of §14.3 run on them, and
-// `hcpx add NAME` installs one of them. It refuses nothing and imports nothing of the project; a pack's meaning
-// is the business of the rooms that read it.
+// each way a pack can be made, git, for the tool that everybody has, and git-remote, which gives it a network and a
+// credential. The vectors of §14.3 run on them, and `hcpx add NAME` installs one of them. It refuses nothing and
+// imports nothing of the project; a pack's meaning is the business of the rooms that read it.
 //
 // An embedded file has no executable bit. Pack therefore gives each file below bin/ that bit, so that a copy of
 // a pack has the digest of its directory in the repository.
@@ -20,7 +20,7 @@ import (
 var files embed.FS
 
 // IDs are the packs that ship with the program, in order.
-func IDs() []string { return []string{"echo", "git", "herald", "ledger", "transit"} }
+func IDs() []string { return []string{"echo", "git", "git-remote", "herald", "ledger", "transit"} }
 
 // Pack is the tree of a shipped pack, read-only.
 func Pack(id string) (fs.FS, error) {

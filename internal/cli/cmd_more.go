@@ -22,8 +22,9 @@ type demoOptions struct{}
 func newDemoCmd(d *deps, run runner[demoOptions]) *cobra.Command {
 	return command(text{
 		use: "demo", short: "Show the whole way of a pack in a temporary store, each envelope visible",
-		long: "It makes a temporary store and git repository, adds the git pack, runs, refuses, confirms, verifies the audit,\n" +
-			"and removes everything. Exit 1 when something is not as expected.",
+		long: "It makes a temporary store, a git repository and the https git server that is its origin. A person commits; an\n" +
+			"agent reads a README that asks it to leak, its tries are refused, its push asks the person, who sees the commits,\n" +
+			"and happens once; the audit is verified, and everything removed. Exit 1 when something is not as expected.",
 		example: "hcpx demo\nhcpx demo --json",
 	}, none(), func(c *cobra.Command, _ []string) error { return run(c.Context(), d, demoOptions{}) })
 }
