@@ -18,7 +18,7 @@ func sandboxTable(s *setup) (table, error) {
 	kept := sandbox.New(sandbox.Options{Scratch: filepath.Join(s.dir, "scratch-kept"), Keep: 1})
 	// What a kernel without Landlock would do; this one does it too.
 	spaced := sandbox.New(sandbox.Options{Scratch: filepath.Join(s.dir, "scratch-spaced"), Kernel: &sandbox.Kernel{
-		System: runtime.GOOS + "/" + runtime.GOARCH, Supported: true, Filter: true, CloseRange: true, Openat2: true, Namespaces: true}})
+		System: runtime.GOOS + "/" + runtime.GOARCH, Supported: true, Filter: true, CloseRange: true, Openat2: true, Namespaces: true}, Accept: sandbox.Accepted()})
 	confined := func(name string, system *sandbox.System) one {
 		return one{name, func() error {
 			box, refusal := system.Prepare(&sandbox.Spec{Program: sandbox.Program{Name: "hello", Path: s.hello}})
