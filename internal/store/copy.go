@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"hcpx/internal/disk"
 )
 
 // copyTree copies a pack exactly, but read-only: directories 0755, files 0444 or 0555; each file and
@@ -41,7 +43,7 @@ func copyTree(dir string, src fs.FS) error {
 	})
 	for _, d := range dirs {
 		if err == nil {
-			err = errors.Join(root.Chmod(d, 0o755), syncDir(filepath.Join(dir, d)))
+			err = errors.Join(root.Chmod(d, 0o755), disk.Sync(filepath.Join(dir, d)))
 		}
 	}
 	return errors.Join(err, root.Close())

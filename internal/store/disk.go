@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"hcpx/internal/disk"
 	"hcpx/internal/protocol"
 )
 
@@ -32,11 +34,8 @@ func (s *FS) lockedToRead(path string, fn func() error) error {
 	return s.flocked(path, os.O_RDONLY, true, fn)
 }
 
-const (
-	patience    = 30 * time.Second      // no act of the store holds a lock nearly as long
-	longestNap  = 20 * time.Millisecond // between two looks at a lock that is held
-	shortestNap = time.Millisecond
-)
+// patience: no act of the store holds a lock nearly as long.
+const patience = 30 * time.Second
 
 // flocked waits for a lock as long as a living process may need, and not when the caller was cancelled.
 func (s *FS) flocked(path string, flags int, shared bool, fn func() error) (err error) {
@@ -49,26 +48,31 @@ func (s *FS) flocked(path string, flags int, shared bool, fn func() error) (err 
 	if limit == 0 {
 		limit = patience
 	}
-	var late <-chan time.Time
-	for nap := shortestNap; ; nap = min(2*nap, longestNap) {
-		got, err := tryLock(f, shared)
-		switch {
-		case err != nil:
-			return &os.PathError{Op: "lock", Path: path, Err: err}
-		case got:
-			return fn()
-		case late == nil:
-			late = time.After(limit)
-		}
-		select {
-		case <-s.o.Done:
-			return protocol.Fail(protocol.Canceled, "Cancelled while it waited for the lock "+path+"; nothing was changed.")
-		case <-late:
-			return protocol.Fail(protocol.InternalError, fmt.Sprintf("Another process has held the lock %s for %v, and nothing was changed. End that process, or try again once it has ended.", path, limit)).
-				WithHint("fuser -v " + protocol.Word(path))
-		case <-time.After(nap):
-		}
+	switch err := disk.Lock(f, shared, limit, s.o.Done); {
+	case err == nil:
+		return fn()
+	case errors.Is(err, disk.ErrDone):
+		return protocol.Fail(protocol.Canceled, "Cancelled while it waited for the lock "+path+"; nothing was changed.")
+	case errors.Is(err, disk.ErrLate):
+		return protocol.Fail(protocol.InternalError, fmt.Sprintf("Another process has held the lock %s for %v, and nothing was changed. End that process, or try again once it has ended.", path, limit)).
+			WithHint("fuser -v " + protocol.Word(path))
+	default:
+		return &os.PathError{Op: "lock", Path: path, Err: err}
 	}
+}
+
+// openFile opens a file of the store. Anything else in its place is damage.
+func openFile(path string, flags int) (*os.File, error) {
+	f, err := disk.Open(path, flags)
+	var odd *disk.OddError
+	if !errors.As(err, &odd) {
+		return f, err
+	}
+	what := odd.Error()
+	if !strings.HasPrefix(odd.What, "no ") {
+		what += ", not a file"
+	}
+	return nil, &DamagedError{path, 1, 1, what}
 }
 
 // removeTree removes a tree whose directories may lack the write bit; no error when there is none.

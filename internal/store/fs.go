@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hcpx/internal/disk"
 )
 
 // Options of a store on disk.
@@ -76,7 +78,7 @@ func (s *FS) Safe() error {
 	switch {
 	case !info.IsDir():
 		return &UnsafeError{s.home, "is not a directory", ""}
-	case foreign(info):
+	case disk.Foreign(info):
 		return &UnsafeError{s.home, "belongs to another user", "chown it to yourself, or name another with --home"}
 	case info.Mode().Perm()&0o022 != 0:
 		return &UnsafeError{s.home, "can be written by other users", "chmod 700 " + s.home}
@@ -178,7 +180,7 @@ func (s *FS) replace(dir, name string, data []byte) (err error) {
 	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	return errors.Join(s.at(name+":renamed"), syncDir(dir))
+	return errors.Join(s.at(name+":renamed"), disk.Sync(dir))
 }
 
 // write puts the data in two halves, so that tests can fail between them as a full disk does.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/disk"
 	"hcpx/internal/pack"
 )
 
@@ -74,7 +75,7 @@ func (s *FS) stage(dir string, src fs.FS, meta *Meta) error {
 		return fmt.Errorf("the pack changed while it was installed: %s was checked, %s was copied", want, rec.Digest)
 	}
 	meta.Record = rec
-	return syncDir(s.path("packs"))
+	return disk.Sync(s.path("packs"))
 }
 
 // PreviousDir is packs/.previous/<id>.
@@ -226,7 +227,7 @@ func (s *FS) finish(j journal) error {
 	if err := os.Remove(s.journalOf(j.ID)); err != nil {
 		return err
 	}
-	return errors.Join(s.at("journal:removed"), syncDir(s.metaDir()))
+	return errors.Join(s.at("journal:removed"), disk.Sync(s.metaDir()))
 }
 
 func (s *FS) finishRemove(j journal) error {
@@ -244,7 +245,7 @@ func (s *FS) finishRemove(j journal) error {
 			return err
 		}
 	}
-	return syncDir(s.path("packs"))
+	return disk.Sync(s.path("packs"))
 }
 
 func (s *FS) finishSwap(j journal) error {
@@ -273,7 +274,7 @@ func (s *FS) finishSwap(j journal) error {
 	if rec, err := pack.Seal(current, s.o.Now()); err == nil && rec.Digest == j.Next.Record.Digest {
 		j.Next.Record = rec
 	}
-	if err := errors.Join(syncDir(s.previousDir()), syncDir(s.path("packs"))); err != nil {
+	if err := errors.Join(disk.Sync(s.previousDir()), disk.Sync(s.path("packs"))); err != nil {
 		return err
 	}
 	text, err := encode(j.Next)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/disk"
 	"hcpx/internal/grant"
 )
 
@@ -90,7 +91,7 @@ func (s *FS) keepDamaged(src []byte) (string, error) {
 			return "", err
 		}
 		_, err = f.Write(src)
-		return path, errors.Join(err, f.Sync(), f.Close(), syncDir(s.home))
+		return path, errors.Join(err, f.Sync(), f.Close(), disk.Sync(s.home))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"hcpx/internal/disk"
 )
 
 // Shelf keeps small records of one kind by name (§15.2, §15.5). Each is replaced as a whole and on disk when Put
@@ -102,7 +104,7 @@ func (k shelf) Hold(name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := tryLock(f, false)
+	got, err := disk.TryLock(f, false)
 	if err != nil || !got {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"hcpx/internal/disk"
 	"hcpx/internal/protocol"
 )
 
@@ -24,11 +25,6 @@ var (
 	errOpen  = errors.New("other users can read it")
 	errLarge = errors.New("it is larger than any that was written here")
 )
-
-// oddError: something else stands where a file should.
-type oddError struct{ what string }
-
-func (e *oddError) Error() string { return "it is " + e.what }
 
 // safe refuses a directory that other users could reach: links and locks in it would be theirs.
 func (v *vault) safe() *protocol.Error {
@@ -43,7 +39,7 @@ func (v *vault) safe() *protocol.Error {
 		return fail(what + " is a symbolic link, so it is not used.").WithHint("ls -ld " + protocol.Word(v.o.Dir))
 	case !info.IsDir():
 		return fail(what + " is no directory.").WithHint("ls -ld " + protocol.Word(v.o.Dir))
-	case foreign(info):
+	case disk.Foreign(info):
 		return fail(what + " belongs to another user, so it is not used.").WithHint("ls -ld " + protocol.Word(v.o.Dir))
 	case open(info):
 		return fail(what + " can be reached by other users, so it is not used.").WithHint("chmod 700 " + protocol.Word(v.o.Dir))
@@ -56,6 +52,16 @@ func (v *vault) makeDir() *protocol.Error {
 		return unwritten(v.o.Dir, err)
 	}
 	return v.safe()
+}
+
+// openFile opens a regular file. Whatever is neither that nor a link has one name here.
+func openFile(path string, flags int) (*os.File, error) {
+	f, err := disk.Open(path, flags)
+	var odd *disk.OddError
+	if errors.As(err, &odd) && odd.What != disk.Link {
+		err = &disk.OddError{What: "no regular file"}
+	}
+	return f, err
 }
 
 // readWhole reads a file that is regular and no larger than max.
@@ -79,8 +85,8 @@ func readPrivate(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case foreign(info):
-		return nil, &oddError{"another user's"}
+	case disk.Foreign(info):
+		return nil, &disk.OddError{What: "another user's"}
 	case open(info):
 		return nil, errOpen
 	}
@@ -126,7 +132,7 @@ func (v *vault) replace(path string, text []byte) *protocol.Error {
 	if err := v.point(filepath.Base(path) + ":renamed"); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := disk.Sync(filepath.Dir(path)); err != nil {
 		return broken(path+" was written, but may not outlast a loss of power", err)
 	}
 	return nil
@@ -161,11 +167,8 @@ func (v *vault) dies(point string) error {
 	return v.fault(point)
 }
 
-const (
-	patience    = 30 * time.Second      // no act of the room holds the lock nearly as long
-	longestNap  = 20 * time.Millisecond // between two looks at a lock that is held
-	shortestNap = time.Millisecond
-)
+// patience: no act of the room holds the lock nearly as long.
+const patience = 30 * time.Second
 
 // Lock is bounded by the context alone: whoever holds it may wait for a server.
 func (v *vault) Lock(ctx context.Context, name string) (func(), *protocol.Error) {
@@ -188,36 +191,19 @@ func (v *vault) lock(ctx context.Context, path string, limit time.Duration) (fun
 	if err != nil {
 		return nil, unwritten(path, err)
 	}
-	var late <-chan time.Time
-	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		late = timer.C
+	err = disk.Lock(f, false, limit, ctx.Done())
+	if err == nil {
+		return sync.OnceFunc(func() { _ = f.Close() }), nil // closing frees it
 	}
-	for nap := shortestNap; ; nap = min(2*nap, longestNap) {
-		got, err := tryLock(f)
-		if got {
-			return sync.OnceFunc(func() { _ = f.Close() }), nil // closing frees it
-		}
-		var failed *protocol.Error
-		if err != nil {
-			failed = unwritten(path, err)
-		}
-		if failed == nil {
-			select {
-			case <-ctx.Done():
-				failed = ended(ctx, "the lock "+path)
-			case <-late:
-				failed = fail(fmt.Sprintf("Another process has held the lock %s for %v, and nothing was changed. End that process, or try again once it has ended.", path, limit)).
-					WithHint("fuser -v " + protocol.Word(path))
-			case <-time.After(nap):
-			}
-		}
-		if failed != nil {
-			_ = f.Close()
-			return nil, failed
-		}
+	_ = f.Close()
+	switch {
+	case errors.Is(err, disk.ErrDone):
+		return nil, ended(ctx, "the lock "+path)
+	case errors.Is(err, disk.ErrLate):
+		return nil, fail(fmt.Sprintf("Another process has held the lock %s for %v, and nothing was changed. End that process, or try again once it has ended.", path, limit)).
+			WithHint("fuser -v " + protocol.Word(path))
 	}
+	return nil, unwritten(path, err)
 }
 
 // ended says that the caller's context did.
@@ -229,10 +215,10 @@ func ended(ctx context.Context, what string) *protocol.Error {
 }
 
 func unreadable(what string, err error) *protocol.Error {
-	var odd *oddError
+	var odd *disk.OddError
 	switch {
 	case errors.As(err, &odd):
-		return fail(what + " is " + odd.what + ", so it is not used.").WithHint("hcpx doctor")
+		return fail(what + " is " + odd.What + ", so it is not used.").WithHint("hcpx doctor")
 	case errors.Is(err, errLarge):
 		return fail(what + " is larger than any that was written here, so it is not read.").WithHint("hcpx doctor")
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package disk
 
 import (
 	"errors"
@@ -9,29 +9,28 @@ import (
 	"syscall"
 )
 
-// foreign says whether a file belongs to neither this user nor root.
-func foreign(info fs.FileInfo) bool {
+// Foreign says whether a file belongs to neither this user nor root.
+func Foreign(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid()
 }
 
-// openFile opens a file of the store: a regular one, not through a link, and without waiting for another
-// process. Anything else in its place is damage.
-func openFile(path string, flags int) (*os.File, error) {
+// Open opens a regular file, not through a link, and without waiting for another process. A new one is 0600.
+func Open(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0o600)
 	switch {
 	case errors.Is(err, syscall.ELOOP):
-		return nil, &DamagedError{path, 1, 1, "it is a symbolic link, not a file"}
+		return nil, &OddError{Link}
 	case errors.Is(err, syscall.ENXIO):
-		return nil, &DamagedError{path, 1, 1, "it is a socket, not a file"}
+		return nil, &OddError{"a socket"}
 	case errors.Is(err, syscall.EISDIR):
-		return nil, &DamagedError{path, 1, 1, "it is a directory, not a file"}
+		return nil, &OddError{"a directory"}
 	case err != nil:
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &DamagedError{path, 1, 1, "it is no regular file"}
+		err = &OddError{irregular}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -39,8 +38,8 @@ func openFile(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// tryLock takes the lock of an open file when nobody holds it; the kernel frees it when the process dies.
-func tryLock(f *os.File, shared bool) (bool, error) {
+// TryLock takes the lock of an open file when nobody holds it; the kernel frees it when the process dies.
+func TryLock(f *os.File, shared bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {
 		how = syscall.LOCK_SH
@@ -52,8 +51,8 @@ func tryLock(f *os.File, shared bool) (bool, error) {
 	return err == nil, err
 }
 
-// syncDir makes names in a directory durable.
-func syncDir(dir string) error {
+// Sync makes names in a directory durable.
+func Sync(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
