@@ -72,6 +72,11 @@ func (r *run) approvedAs(id string) *protocol.Error {
 		r.confirm.reason, r.confirm.blocked = approval.ReasonBlocked, blocked
 		return nil
 	}
+	return r.approvedFor(id, q)
+}
+
+// approvedFor is approvedAs of a request that is known.
+func (r *run) approvedFor(id string, q approval.Request) *protocol.Error {
 	a, reason, err := r.p.approvals.Usable(id, q)
 	if err != nil {
 		return unkept(err)
@@ -100,7 +105,7 @@ func (r *run) approvedStep() *protocol.Error {
 	if a == nil {
 		return nil
 	}
-	return r.approvedAs(a.ID)
+	return r.approvedFor(a.ID, q)
 }
 
 // mayApprove: whoever approves holds the command's own capability, with these arguments, when it is used too.
