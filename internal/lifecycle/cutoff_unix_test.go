@@ -13,13 +13,10 @@ import (
 	"hcpx/internal/protect"
 )
 
-// §10.2: a run that was killed with its runtime is named by status and doctor, and repair, a person's act, puts back.
-func Test_10_2_RepairPutsBackWhatACutOffRunChanged(t *testing.T) {
-	w := newWorld(t)
-	onDisk(t, w)
-	root := t.TempDir()
-	write(t, filepath.Join(root, "Makefile"), "all:\n", 0o644)
-	open := filepath.Join(w.Store.Home(), "quarantine", ".open", "run")
+// cutOff leaves a run on the shelf as a killed runtime does, and says where.
+func cutOff(t *testing.T, w *world, root string) (open string) {
+	t.Helper()
+	open = filepath.Join(w.Store.Home(), "quarantine", ".open", "run")
 	g, err := protect.Begin(context.Background(), protect.Watch{Home: w.Store.Home(), Run: "run", Command: "notes/keep", Root: root})
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +30,16 @@ func Test_10_2_RepairPutsBackWhatACutOffRunChanged(t *testing.T) {
 	if err := os.Rename(open+"-copy", open); err != nil {
 		t.Fatal(err)
 	}
+	return open
+}
+
+// §10.2: a run that was killed with its runtime is named by status and doctor, and repair, a person's act, puts back.
+func Test_10_2_RepairPutsBackWhatACutOffRunChanged(t *testing.T) {
+	w := newWorld(t)
+	onDisk(t, w)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "Makefile"), "all:\n", 0o644)
+	cutOff(t, w, root)
 	write(t, filepath.Join(root, "Makefile"), "evil:\n", 0o644)
 	write(t, filepath.Join(root, ".envrc"), "evil\n", 0o644)
 	before := contents(t, w.Store.Home())
@@ -129,20 +136,7 @@ func Test_10_2_RepairTellsWhatIsLeft(t *testing.T) {
 		onDisk(t, w)
 		root := filepath.Join(t.TempDir(), "repo")
 		write(t, filepath.Join(root, "Makefile"), "all:\n", 0o644)
-		open := filepath.Join(w.Store.Home(), "quarantine", ".open", "run")
-		g, err := protect.Begin(context.Background(), protect.Watch{Home: w.Store.Home(), Run: "run", Command: "notes/keep", Root: root})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(open+"-copy", os.DirFS(open)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.End(); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(open+"-copy", open); err != nil {
-			t.Fatal(err)
-		}
+		open := cutOff(t, w, root)
 		if damaged {
 			write(t, filepath.Join(open, "before.json"), "{", 0o600)
 		} else if err := os.Rename(root, root+"-moved"); err != nil {
