@@ -30,10 +30,8 @@ func child(dir string, args []string) error {
 	switch args[0] {
 	case "full":
 		return fullDisk(dir)
-	case "tmpfs", "journal":
+	case "tmpfs", "journal", "peak":
 		return systemChild(args[0], dir)
-	case "look":
-		return lookThrough(dir)
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
