@@ -61,6 +61,7 @@ var rooms = []struct {
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples demogit"},
 	{"cmd/hcpx", "cli sandbox learn"},
+	{"cmd/hcpxd", "cli sandbox learn"},
 }
 
 // room is one package as parsed.
@@ -199,7 +200,7 @@ func TestPackageDocs(t *testing.T) {
 // forbidden are calls and imports with the reason and the rooms where they may stand.
 var forbidden = []struct{ call, reason, allowed string }{
 	{"context.WithValue", "identity and domain data are parameters", ""},
-	{"os.Exit", "only main ends the process", "cmd/hcpx"},
+	{"os.Exit", "only main ends the process", "cmd/hcpx cmd/hcpxd"},
 	{"fmt.Print", "output goes through the streams of a face", ""},
 	{"fmt.Println", "output goes through the streams of a face", ""},
 	{"fmt.Printf", "output goes through the streams of a face", ""},

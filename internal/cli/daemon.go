@@ -10,6 +10,9 @@ import (
 // daemon is the program beside this one that stays up or speaks a heavy protocol (§11).
 const daemon = "hcpxd"
 
+// Daemon is what hcpxd does itself, of the words that the core hands over to it.
+type Daemon struct{}
+
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {
 	switch word, rest := commandWord(args); word {

@@ -35,6 +35,8 @@ type Env struct {
 	// Self is the path of this program, and Become replaces this process by another program (§11); nil: it can't.
 	Self   func() (string, error)
 	Become func(program string, argv []string) error
+	// Daemon is set in hcpxd alone; nil: its words are handed over.
+	Daemon *Daemon
 }
 
 // System is the Env of this process.

@@ -25,7 +25,7 @@ func (d *deps) run(ctx context.Context, args []string) (code int) {
 			code = d.finish(broken("finish this command", fmt.Errorf("%v", r)))
 		}
 	}()
-	if daemons(args) {
+	if d.env.Daemon == nil && daemons(args) {
 		return d.finish(d.handOver(args))
 	}
 	root, err := d.tree(args)

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Process runs this process's own command line and gives its exit code. parts is what hcpxd does itself; the core has
+// none of it.
+func Process(parts *Daemon) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ready := make(chan struct{})
+	go signals(cancel, ready)
+	env := System()
+	env.Ready, env.Daemon = ready, parts
+	return Main(ctx, env)
+}
+
+// signals cancels at the first one; a second ends the process at once. A closed terminal and a quit cancel alike,
+// and leave no trace of Go behind. It is set up beside the work, since Go's hand-over to its signal thread costs a
+// tenth of a short command; what starts a child waits for ready.
+func signals(cancel func(), ready chan<- struct{}) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGQUIT)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // what nohup, or a shell for its background, ignores stays ignored
+			signal.Notify(c, s)
+		}
+	}
+	close(ready)
+	<-c
+	signal.Stop(c)
+	cancel()
+}
