@@ -73,7 +73,7 @@ func Test_10_5_spacious(t *testing.T) {
 		"runtimes at once": Test_10_2_runtimes_at_once, "runtime killed": Test_6_9_runtime_killed,
 	}
 	redteamtest.Users(t, func(t *testing.T, _ string) {
-		for _, p := range postures() {
+		for _, p := range looked() {
 			if p.options.Kernel == nil {
 				continue
 			}

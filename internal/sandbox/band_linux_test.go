@@ -112,7 +112,11 @@ func noSurvivor(t *testing.T) {
 				t.Errorf("survivors: %v", left)
 			}
 		})
-		for _, kind := range []string{"chain", "group-chain", "fork-chain"} {
+		kinds := []string{"chain", "group-chain", "fork-chain"}
+		if testing.Short() {
+			kinds = kinds[1:2]
+		}
+		for _, kind := range kinds {
 			for _, then := range []string{"end", "stay"} {
 				t.Run(name+"/"+kind+"/"+then, func(t *testing.T) { s.storm(t, kind, then) })
 			}
@@ -151,7 +155,11 @@ func forksAreFree(t *testing.T) {
 	all := band()
 	all["accepted"] = older(4)
 	all["accepted"].Notify = false
-	const pipes = `n=0; while [ $n -lt 300 ]; do r=$(echo a | cat | cat) && [ "$r" = a ] || exit 3; n=$((n+1)); done`
+	rounds := 300
+	if testing.Short() {
+		rounds = 30
+	}
+	pipes := fmt.Sprintf(`n=0; while [ $n -lt %d ]; do r=$(echo a | cat | cat) && [ "$r" = a ] || exit 3; n=$((n+1)); done`, rounds)
 	for name, kernel := range all {
 		t.Run(name, func(t *testing.T) {
 			s.in(kernel, sandbox.Accepted()...)

@@ -106,7 +106,7 @@ func inFamily(t *testing.T, args ...string) *sandbox.Spec {
 // everyPosture tests in each way in which a run is held, native-local too, as every user.
 func everyPosture(t *testing.T, native bool, do func(t *testing.T, s *sandbox.System, native bool)) {
 	redteamtest.Users(t, func(t *testing.T, place string) {
-		for i, p := range append(postures(), bandPostures()...) {
+		for i, p := range append(looked(), bandPostures()...) {
 			t.Run(p.name, func(t *testing.T) {
 				p.options.Scratch = place + "/scratch" + strconv.Itoa(i)
 				do(t, confining(t, p.options), false)

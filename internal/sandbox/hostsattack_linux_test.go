@@ -492,7 +492,7 @@ type wayOut struct {
 // §10.2, RT30 to RT34: a program that ignores the proxy variables and the resolver reaches nothing but the list.
 func Test_10_2_hosts_attacks(t *testing.T) {
 	redteamtest.Users(t, func(t *testing.T, place string) {
-		for _, p := range postures() {
+		for _, p := range looked() {
 			place := inPosture(t, place, p)
 			t.Run(p.name, func(t *testing.T) { newHostWorld(t, place).attacks() })
 		}

@@ -151,7 +151,7 @@ func Test_10_2_hosts_programs(t *testing.T) {
 			"curl": (*hostWorld).curl, "git": (*hostWorld).git, "psql": (*hostWorld).psql, "ssh": (*hostWorld).ssh, "python": (*hostWorld).python, "node": (*hostWorld).node,
 			"go": func(w *hostWorld) { w.client("go") }, "musl": func(w *hostWorld) { w.client("musl") },
 		}
-		for _, p := range postures() {
+		for _, p := range looked() {
 			place := inPosture(t, place, p)
 			for name, run := range programs {
 				t.Run(p.name+"/"+name, func(t *testing.T) { run(newHostWorld(t, place)) })

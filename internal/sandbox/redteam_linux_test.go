@@ -37,6 +37,14 @@ func postures() []posture {
 	}
 }
 
+// looked are those that a test goes through: in the race detector's run each way through the code once.
+func looked() []posture {
+	if testing.Short() {
+		return postures()[1:3]
+	}
+	return postures()
+}
+
 // §10.2, §10.5: each known escape works outside, as this user, and fails inside; what worked is empty.
 func Test_10_2_red_team(t *testing.T) {
 	redteamtest.Users(t, func(t *testing.T, place string) {
@@ -45,7 +53,7 @@ func Test_10_2_red_team(t *testing.T) {
 		}
 		var worked []string
 		controls := map[string]bool{}
-		for _, p := range append(postures(), bandPostures()...) {
+		for _, p := range append(looked(), bandPostures()...) {
 			worked = append(worked, p.attacked(t, place, controls)...)
 		}
 		if len(worked) > 0 {

@@ -121,7 +121,7 @@ func Test_10_2_SwappedWhileItIsUsed(t *testing.T) {
 // everywhere is each posture, as root and as an ordinary user.
 func everywhere(t *testing.T, do func(t *testing.T)) {
 	redteamtest.Users(t, func(t *testing.T, _ string) {
-		for _, p := range postures() {
+		for _, p := range looked() {
 			t.Run(p.name, do)
 		}
 	})
