@@ -30,7 +30,13 @@ func (h *hub) Connect(ctx context.Context, b *manifest.Binding, s Scope, p Perso
 		return made, err
 	}
 	defer m.Release()
-	_, _, err = m.Env(b.Inject)
+	if _, _, err = m.Env(b.Inject); err != nil {
+		return made, err
+	}
+	files, err := m.Files(b.Files)
+	for _, content := range files {
+		clear(content)
+	}
 	return made, err
 }
 

@@ -48,6 +48,9 @@ func (g *Gate) World(st *store.State, s protocol.Session, v *Verb, call *adapter
 	for _, env := range need.Env {
 		w.Spec.Env = append(w.Spec.Env, env.Name+"="+env.Value)
 	}
+	for _, file := range v.Loaded.Manifest.Binding.Files { // filled when the credential is minted
+		w.Spec.Files = append(w.Spec.Files, sandbox.File{Env: file.Name})
+	}
 	if err := g.Sandbox.Check(w.existing()); err != nil {
 		return nil, shown(err)
 	}
