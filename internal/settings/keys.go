@@ -42,6 +42,8 @@ func keys() []key {
 	confirm.preset = "ask"
 	anchor := choice("audit.anchor", func(s *Settings) *string { return &s.Anchor }, "none", "journald", "syslog")
 	anchor.note, anchor.narrows = "with none, who owns the audit's files can put back an older copy of them all, unseen", nil
+	vault := choice("vault.key", func(s *Settings) *string { return &s.VaultKey }, "file", "passphrase")
+	vault.narrows = nil
 	files := count("packs.max_files", func(s *Settings) *int64 { return &s.PackFiles }, 4096)
 	bytes := size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib)
 	files.narrows, bytes.narrows = nil, nil
@@ -68,6 +70,7 @@ func keys() []key {
 		choice("sandbox.native_local", func(s *Settings) *string { return &s.Native }, "allow", "forbid"),
 		choice("sandbox.dangerous", func(s *Settings) *string { return &s.Dangerous }, "allow", "forbid"),
 		anchor,
+		vault,
 	}
 }
 
