@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,9 @@ func (c *connecting) run(ctx context.Context, view *ConnectView) *protocol.Error
 	if err := l.Gate.Hub.Supported(b); err != nil {
 		return err
 	}
+	if err := c.endpoint(); err != nil {
+		return err
+	}
 	keeps := b.From != nil && b.From.Keeps()
 	if keeps {
 		release, err := l.Gate.Hub.Hold(ctx, name)
@@ -108,6 +112,18 @@ func (c *connecting) run(ctx context.Context, view *ConnectView) *protocol.Error
 		view.Revocations, err = l.sweep(ctx, []string{before.Secret})
 	}
 	return err
+}
+
+// endpoint is §8.3: a mothership's endpoint is the operator's. Where the settings name none, he is the person who connects and is
+// shown it.
+func (c *connecting) endpoint() *protocol.Error {
+	b := &c.loaded.Manifest.Binding
+	named, err := c.l.Gate.Rules.Endpoint(b)
+	if err != nil || named || b.Mode != manifest.ModeMothership || c.s.Principal.Human() {
+		return err
+	}
+	return protocol.Fail(protocol.OperatorRequired, fmt.Sprintf("Pack %q gets its tokens of a mothership, and its manifest alone names the endpoint; a person connects it, or the operator names the endpoint.", c.loaded.ID)).
+		With("setting", "mothership.endpoints").WithHint("hcpx config show")
 }
 
 // agreed asks before a source of this machine is read for the first time (§8.3).
