@@ -419,6 +419,14 @@ func shelf(t *testing.T, s store.Store) {
 	if data, err := k.Get("count"); err != nil || len(data) != workers*turns {
 		t.Errorf("%d of %d changes stand, %v", len(data), workers*turns, err)
 	}
+	if size, err := k.Size("count"); err != nil || size != workers*turns {
+		t.Errorf("its size is %d, %v", size, err)
+	}
+	for _, none := range []string{"a", "../state.json", "a.held"} {
+		if _, err := k.Size(none); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the size of %s: %v", none, err)
+		}
+	}
 	hold := func() (release func() error) {
 		if err := k.Locked(func() (err error) { release, err = k.Hold("a"); return err }); err != nil {
 			t.Fatal(err)
