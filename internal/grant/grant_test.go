@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -479,27 +478,5 @@ func Test_9_5_WeighAllocatesNothing(t *testing.T) {
 	r := transfer()
 	if n := testing.AllocsPerRun(100, func() { (&Set{grants: grants}).weigh(&r) }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// BenchmarkGrowth shows how a decision grows with the grants, and with argument rules that all must be read.
-func BenchmarkGrowth(b *testing.B) {
-	r := transfer()
-	r.Args = jsondoc.Obj(jsondoc.Member{Key: "branch", Value: jsondoc.Str("main")})
-	for _, n := range []int{100, 1000, 10000} {
-		for name, edit := range map[string]func(*Grant){
-			"packs": func(g *Grant) { g.Packs = []string{"elsewhere"} }, "args": func(g *Grant) { g.Args = map[string][]json.RawMessage{"branch": {json.RawMessage(`"agent/*"`)}} },
-		} {
-			grants := make([]Grant, 0, n)
-			for range n {
-				grants = append(grants, allow("agent:*", edit))
-			}
-			set := NewSet(grants)
-			b.Run(name+"/"+strconv.Itoa(n), func(b *testing.B) {
-				for b.Loop() {
-					set.Evaluate(r)
-				}
-			})
-		}
 	}
 }
