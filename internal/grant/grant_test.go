@@ -277,7 +277,7 @@ func (r random) grant() Grant {
 		}
 	}
 	if r.IntN(3) == 0 {
-		g.Args = map[string][]json.RawMessage{r.pick("branch", "force"): {json.RawMessage(r.pick(`"agent/*"`, `true`, `"*"`))}}
+		g.Args = map[string][]json.RawMessage{r.pick("branch", "force"): {json.RawMessage(r.pick(`"agent/*"`, `true`, `"*"`, `"main"`, `""`, `"agent/x-long-1"`, `"*x"`, `"agent/x-long-*"`))}}
 	}
 	return g
 }
@@ -312,7 +312,9 @@ func answer(d Decision) string {
 
 func Test_9_5_Properties(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(9, 5))}
-	allArgs := []*jsondoc.Node{parse(t, `{}`), parse(t, `{"branch":"agent/x"}`), parse(t, `{"branch":"main","force":true}`), parse(t, `{"force":false}`)}
+	allArgs := []*jsondoc.Node{parse(t, `{}`), parse(t, `{"branch":"agent/x"}`), parse(t, `{"branch":"main","force":true}`), parse(t, `{"force":false}`),
+		parse(t, `{"branch":["agent/x","agent/y"]}`), parse(t, `{"branch":""}`), parse(t, `{"branch":"agent/x-long-2"}`), parse(t, `{"branch":"agent/x-long-1"}`), parse(t, `{"branch":5}`),
+		parse(t, `{"a":1,"b":"2","c":3,"d":4,"e":5,"f":6,"branch":"agent/x"}`), parse(t, `{"a":1,"b":"2","c":3,"d":4,"e":5,"f":6,"g":7}`)}
 	for range 3000 {
 		grants, request := r.grants(), r.request()
 		before := Evaluate(grants, request)
