@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -19,6 +20,8 @@ import (
 	"testing"
 	"time"
 )
+
+var kills = flag.Int("kills", 60, "how many runtimes are killed while they mint, connect and disconnect")
 
 // A canary is a secret of the sweep: it has what encoders escape, and its name says whose it is.
 func canaryOf(name string) string { return `canary/` + name + `+"7\q&=` + strings.Repeat(name, 3) }
@@ -51,10 +54,12 @@ func secretPacks(server string) map[string]string {
 		"command":  `"mode":"local","hub":"local-credential","source":{"kind":"command","argv":["giver","auth","token"]}`,
 		"client":   `"mode":"mothership","hub":"keyring","source":{"kind":"client_credentials","token_url":"` + server + `/token","client_id":"c"}`,
 		"exchange": `"mode":"mothership","hub":"keyring","source":{"kind":"token_exchange","token_url":"` + server + `/token"}`,
+		"given":    `"mode":"user","hub":"keyring","source":{"kind":"token"}`, // as a file
 	}
 }
 
 const leak = `#!/bin/sh
+[ -z "$SECRET_FILE" ] || SECRET=$(cat "$SECRET_FILE")
 printf '%s\n' "$SECRET"
 printf '{"a":"%s"}' "$SECRET" >&2
 for pad in '' x xy; do printf '%s' "$pad$SECRET" | base64; printf '%s' "$pad$SECRET" | base64 -w0; done
@@ -94,9 +99,10 @@ func newSweeper(t *testing.T) *sweeper {
 	}
 	s.file("planted/key.json", string(key), 0o600)
 	s.file("planted/giver", "#!/bin/sh\ncat <<'E'\n"+canaryOf("command")+"\nE\n", 0o700)
-	for _, name := range []string{"token", "basic", "env", "file", "command", "client", "exchange", "typed"} {
+	for _, name := range []string{"token", "basic", "env", "file", "command", "client", "exchange", "typed", "given"} {
 		s.forms = append(s.forms, formsOf(t, canaryOf(name))...)
 	}
+	s.pack("filed", secretPacks(server.URL)["client"]) // the same, given as a file
 	for name, text := range secretPacks(server.URL) {
 		s.pack(name, strings.ReplaceAll(text, "@planted", filepath.Join(s.dir, "planted")))
 	}
@@ -115,12 +121,15 @@ func (s *sweeper) file(name, text string, mode os.FileMode) {
 }
 
 func (s *sweeper) pack(name, binding string) {
-	inject := "{token}"
-	if name == "basic" {
-		inject = "{password}"
+	inject := `"env":{"SECRET":"{token}"}`
+	switch name {
+	case "basic":
+		inject = `"env":{"SECRET":"{password}"}`
+	case "given", "filed":
+		inject = `"file":{"SECRET_FILE":"{token}\n"}`
 	}
 	s.file(name+"/surface.json", `{"hcp":{"version":"1.1"},"id":"`+name+`","version":"1.0.0","summary":"Leak it.","adapter":"wrap",
-		"wrap":{"bin":"./leak.sh","uses":["sh","base64","tr","sleep"]},"binding":{`+binding+`,"inject":{"env":{"SECRET":"`+inject+`"}}},
+		"wrap":{"bin":"./leak.sh","uses":["sh","base64","tr","sleep","cat"]},"binding":{`+binding+`,"inject":{`+inject+`}},
 		"verbs":{"leak":{"summary":"Leak it.","args":{"type":"object","properties":{"how":{"type":"string"},"where":{"type":"string"}},"additionalProperties":false},
 		"argv":["--","{how}","{where}"],"output":"text","examples":[{"args":{"how":"ok"}}]}}}`, 0o600)
 	s.file(name+"/policy.json", `{"surface_id":"`+name+`","verbs":{"leak":{"operation":"write","privacy":{"land":"local"}}}}`, 0o600)
@@ -168,7 +177,7 @@ func Test_8_4_NoCredentialLeavesItsChild(t *testing.T) {
 	}
 	s.must("", "allow", "giver")
 	s.must("", "grant", "agent:claude-code", "verb.exec.write")
-	typed := map[string]string{"token": canaryOf("token"), "basic": canaryOf("basic"), "client": canaryOf("typed"), "exchange": canaryOf("typed")}
+	typed := map[string]string{"token": canaryOf("token"), "given": canaryOf("given"), "basic": canaryOf("basic"), "client": canaryOf("typed"), "exchange": canaryOf("typed")}
 	for _, name := range first(2, slices.Sorted(maps.Keys(secretPacks("")))) {
 		s.must("", "install", filepath.Join(s.dir, name), "--allow-bin")
 		s.must("", "activate", name)
@@ -221,14 +230,13 @@ func Test_8_4_KilledWhileMintingNothingIsLeft(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.dir, "work"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.must("", "install", filepath.Join(s.dir, "client"), "--allow-bin")
-	s.must("", "activate", "client")
-	kills := 90
-	if testing.Short() {
-		kills = 15
+	for _, name := range []string{"client", "filed"} {
+		s.must("", "install", filepath.Join(s.dir, name), "--allow-bin")
+		s.must("", "activate", name)
 	}
-	for i := range kills {
-		words := [][]string{{"exec", "client", "leak", "--", "how=ok"}, {"connect", "client"}, {"disconnect", "client"}, {"connect", "client"}}[i%4]
+	s.must(canaryOf("typed")+"\n", "connect", "filed")
+	for i := range *kills {
+		words := [][]string{{"exec", "client", "leak", "--", "how=ok"}, {"connect", "client"}, {"exec", "filed", "leak", "--", "how=ok"}, {"disconnect", "client"}, {"connect", "client"}}[i%5]
 		c := s.command(words...)
 		c.Dir = filepath.Join(s.dir, "work")
 		c.Stdin = strings.NewReader(canaryOf("typed") + "\n")
@@ -245,6 +253,7 @@ func Test_8_4_KilledWhileMintingNothingIsLeft(t *testing.T) {
 	}
 	s.must("", "repair", "--json")
 	s.must(canaryOf("typed")+"\n", "connect", "client")
+	s.killedWhileItHasAFile()
 	if out := s.must("", "exec", "client", "leak", "--json", "--", "how=ok"); !strings.Contains(out, "[redacted]") {
 		t.Errorf("it does not mint after all kills: %s", out)
 	}
@@ -257,6 +266,27 @@ func Test_8_4_KilledWhileMintingNothingIsLeft(t *testing.T) {
 		t.Errorf("what was said holds %q", left)
 	}
 	s.sweep()
+}
+
+// killedWhileItHasAFile kills the runtime while its child has the credential as a file; the next run of anything sweeps it.
+func (s *sweeper) killedWhileItHasAFile() {
+	s.t.Helper()
+	work := filepath.Join(s.dir, "work")
+	c := s.command("exec", "filed", "leak", "--", "how=wait", "where="+work)
+	c.Dir = work
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ready := filepath.Join(work, "ready")
+	await(s.t, func() bool { _, err := os.Stat(ready); return err == nil }, func() string { return "nothing runs" })
+	files, err := filepath.Glob(filepath.Join(s.dir, "store", "run", "*", "given", "SECRET_FILE"))
+	if err != nil || len(files) == 0 {
+		s.t.Errorf("the child has no file: %v", err)
+	}
+	if err := errors.Join(c.Process.Kill(), os.Remove(ready)); err != nil {
+		s.t.Error(err)
+	}
+	_ = c.Wait() // killed
 }
 
 // lent says whether the audit has a run of the agent with the owner's binding (§8.5).
@@ -318,8 +348,18 @@ func (s *sweeper) alive(name string) {
 			s.t.Errorf("%s: the words %q of a process hold %q", name, words, left)
 		}
 		env, _ := os.ReadFile(dir + "/environ")
-		if bytes.Contains(env, []byte("SECRET="+canaryOf(name))) {
+		if name != "given" && bytes.Contains(env, []byte("SECRET="+canaryOf(name))) {
 			holders++
+		}
+		if _, file, ok := bytes.Cut(env, []byte("\x00SECRET_FILE=")); ok && name == "given" {
+			at, _, _ := bytes.Cut(file, []byte{0})
+			text, _ := os.ReadFile(string(at))
+			if string(text) == canaryOf(name)+"\n" {
+				holders++
+			}
+			if left := s.found(env); len(left) > 0 {
+				s.t.Errorf("%s: the environment of %s holds %q", name, words, left)
+			}
 		}
 		if dir == fmt.Sprintf("/proc/%d", c.Process.Pid) && bytes.Contains(env, []byte("SECRET=")) {
 			s.t.Errorf("%s: the runtime's own environment holds it", name)

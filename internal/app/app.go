@@ -177,7 +177,16 @@ func placesOf(o Options, store string) places.Places {
 	if !filepath.IsAbs(config) {
 		config = ""
 	}
-	return places.Places{Home: o.UserHome, Config: config, Store: store}
+	return places.Places{Home: o.UserHome, Config: config, Store: store, Key: keyOf(o)}
+}
+
+// keyOf is the file that HCP_VAULT_KEY_FILE names, "" for none; a relative name counts from the working directory.
+func keyOf(o Options) string {
+	key := o.Getenv("HCP_VAULT_KEY_FILE")
+	if key == "" || filepath.IsAbs(key) {
+		return key
+	}
+	return filepath.Join(o.Dir, key)
 }
 
 // AuditConfig says where the audit and its key lie; the key stands outside the store (§15.4).

@@ -30,8 +30,9 @@ func (a *App) newHub(g *gate.Gate) binding.Hub {
 // newVault is where secrets lie (§8.3): its record, locks and encrypted file in the store, its key outside of it.
 func (a *App) newVault() vault.Store {
 	return vault.Open(vault.Options{
-		Dir: filepath.Join(a.home, "secrets"), Config: a.places.Own(), KeyFile: a.o.Getenv("HCP_VAULT_KEY_FILE"),
-		Bus: a.o.Getenv("DBUS_SESSION_BUS_ADDRESS"), Passphrase: a.o.Passphrase,
+		Dir: filepath.Join(a.home, "secrets"), Config: a.places.Own(), KeyFile: a.places.Key,
+		Bus: a.o.Getenv("DBUS_SESSION_BUS_ADDRESS"), Runtime: a.o.Getenv("XDG_RUNTIME_DIR"),
+		Passphrase: a.o.Passphrase, ByPassphrase: a.settings.VaultKey == "passphrase",
 	})
 }
 

@@ -42,7 +42,7 @@ func (a *App) rules() gate.Rules {
 	if err != nil { // narrow has looked; a deny that cannot be read denies everything
 		list = []grant.Grant{denial("hcp.toml")}
 	}
-	return gate.Rules{Denies: list, NoNative: a.settings.Native == "forbid", NoDangerous: a.settings.Dangerous == "forbid"}
+	return gate.Rules{Denies: list, NoNative: a.settings.Native == "forbid", NoDangerous: a.settings.Dangerous == "forbid", Endpoints: a.settings.Endpoints}
 }
 
 // denial is a deny of every run, on either plane.

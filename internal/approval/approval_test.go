@@ -373,3 +373,54 @@ func BenchmarkUse(b *testing.B) {
 		})
 	}
 }
+
+// §15.5: a Principal has so many keys, and answers of so many bytes; its labels count as one, others have their own. What is over
+// makes room, however much of it there is, and a key that stands keeps its place.
+func Test_15_5_KeysAreBounded(t *testing.T) {
+	shelf, now := store.NewMemory(t.TempDir()).Shelf(KeyKind), start
+	k := &Keys{Shelf: shelf, Now: func() time.Time { return now }, Most: 40, MostBytes: 100_000}
+	run := func(who protocol.Principal, key string, answer int) error {
+		h, found, err := k.Take(Claim{Principal: who, Tenant: "local", Key: key, Canonical: []byte("c"), Run: "r" + key})
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			return fmt.Errorf("%s stands: %v", key, found.Standing)
+		}
+		return h.Keep(make([]byte, answer))
+	}
+	for i := range 40 {
+		who := protocol.Principal("agent:a")
+		if i%2 == 0 {
+			who += ".label"
+		}
+		if err := run(who, fmt.Sprint(i), 10); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	for _, who := range []protocol.Principal{"agent:a", "agent:a.other"} {
+		if err := run(who, "more", 10); !errors.Is(err, ErrTooManyKeys) {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	if found, err := k.Look(Claim{Principal: "agent:a", Tenant: "local", Key: "1", Canonical: []byte("c"), Run: "again"}); err != nil || found.Standing != Answered {
+		t.Errorf("%+v %v", found, err)
+	}
+	for i := range 3 {
+		if err := run("agent:b", fmt.Sprint(i), 30_000); err != nil { // an answer takes 4/3 of its bytes
+			t.Fatal(err)
+		}
+	}
+	if err := run("agent:b", "more", 1); !errors.Is(err, ErrTooManyKeys) {
+		t.Errorf("bytes: %v", err)
+	}
+	now = now.Add(KeyLife)
+	for _, who := range []protocol.Principal{"agent:a", "agent:b"} {
+		if err := run(who, "more", 10); err != nil {
+			t.Errorf("%s, a day later: %v", who, err)
+		}
+	}
+	if names, err := shelf.Names(); err != nil || len(names) > 30 {
+		t.Errorf("%d are left, %v", len(names), err)
+	}
+}

@@ -1,13 +1,16 @@
 package approval
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"hcpx/internal/protocol"
@@ -20,6 +23,16 @@ const KeyKind = "idempotency"
 // KeyLife is how long a key stands for its run (§15.5).
 const KeyLife = 24 * time.Hour
 
+// Of one Principal, all its labels together (§9.3): so many runs, and answers of so many bytes, may be kept under keys within KeyLife.
+// Beyond that a new key is refused, since to forget an old one would let it run again.
+const (
+	maxKeys     = 4096
+	maxKeyBytes = 256 << 20
+)
+
+// ErrTooManyKeys: the Principal has as many runs under keys as may be kept.
+var ErrTooManyKeys = errors.New("too many runs are kept under idempotency keys")
+
 // prunedAtOnce bounds what one claim cleans up of others.
 const prunedAtOnce = 16
 
@@ -27,6 +40,9 @@ const prunedAtOnce = 16
 type Keys struct {
 	Shelf store.Shelf
 	Now   func() time.Time
+	// Most and MostBytes are for tests; 0 = maxKeys and maxKeyBytes.
+	Most      int
+	MostBytes int64
 }
 
 // Claim is one request under a key.
@@ -65,9 +81,15 @@ type Found struct {
 	Answer   []byte
 }
 
+// name is that of the record: whose it is, so that his can be counted unread, and which.
 func (c *Claim) name() string {
 	sum := sha256.Sum256([]byte(c.Tenant + "\n" + string(c.Principal) + "\n" + c.Key))
-	return hex.EncodeToString(sum[:])
+	return c.owner() + hex.EncodeToString(sum[:])
+}
+
+func (c *Claim) owner() string {
+	sum := sha256.Sum256([]byte(c.Tenant + "\n" + host(c.Principal)))
+	return hex.EncodeToString(sum[:8]) + "-"
 }
 
 // Look says what the key stands for. It changes nothing.
@@ -143,7 +165,7 @@ type Held struct {
 // means that the key stands for something else, which Found says.
 func (k *Keys) Take(c Claim) (held *Held, found Found, err error) {
 	err = k.Shelf.Locked(func() error {
-		if err := k.prune(c.name()); err != nil {
+		if err := k.prune(c.name(), prunedAtOnce); err != nil {
 			return err
 		}
 		var release func() error
@@ -152,6 +174,9 @@ func (k *Keys) Take(c Claim) (held *Held, found Found, err error) {
 		}
 		if found.Standing != Free {
 			return release()
+		}
+		if err := k.room(&c); err != nil {
+			return errors.Join(err, release())
 		}
 		h := &Held{keys: k, name: c.name(), release: release, record: record{Bound: bound(c.Run, c.Canonical), Run: c.Run, Since: k.Now().UTC()}}
 		if err := h.put(); err != nil {
@@ -183,14 +208,56 @@ func (h *Held) Drop() error {
 	return h.keys.Shelf.Locked(func() error { return errors.Join(h.release(), h.keys.Shelf.Drop(h.name)) })
 }
 
-// prune drops a few records whose life is over, those that follow the name: every claim cleans another part.
-func (k *Keys) prune(from string) error {
+// room is nil when the Principal may have one key more. Where it seems not so, all that is over is dropped first.
+func (k *Keys) room(c *Claim) error {
+	full, err := k.full(c)
+	if err != nil || !full {
+		return err
+	}
+	if err := k.prune(c.owner(), math.MaxInt); err != nil {
+		return err
+	}
+	if full, err = k.full(c); err == nil && full {
+		err = ErrTooManyKeys
+	}
+	return err
+}
+
+// full counts what is kept of the Principal. One that is taken over already has its place.
+func (k *Keys) full(c *Claim) (bool, error) {
+	names, err := k.Shelf.Names()
+	if err != nil {
+		return false, err
+	}
+	most, bytes := cmp.Or(k.Most, maxKeys), cmp.Or(k.MostBytes, maxKeyBytes)
+	at, _ := slices.BinarySearch(names, c.owner())
+	for _, name := range names[at:] {
+		if !strings.HasPrefix(name, c.owner()) {
+			break
+		}
+		if name == c.name() {
+			continue
+		}
+		size, err := k.Shelf.Size(name)
+		if err != nil {
+			return false, err
+		}
+		if most, bytes = most-1, bytes-size; most <= 0 || bytes <= 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// prune drops records whose life is over, as many of those that follow the name as it is told to look at: every claim cleans
+// another part.
+func (k *Keys) prune(from string, most int) error {
 	names, err := k.Shelf.Names()
 	if err != nil {
 		return err
 	}
 	at, _ := slices.BinarySearch(names, from)
-	for i := range min(len(names), prunedAtOnce) {
+	for i := range min(len(names), most) {
 		name := names[(at+i)%len(names)]
 		data, err := k.Shelf.Get(name)
 		var r record

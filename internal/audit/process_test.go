@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 )
+
+var kills = flag.Int("kills", 200, "how many processes are killed while they append")
 
 // TestMain lets the test binary stand for another process that appends to the same audit.
 func TestMain(m *testing.M) {
@@ -117,7 +120,7 @@ func Test_15_4_GoroutinesAppendAtOnce(t *testing.T) {
 // A kill may leave a run without its outcome, entries beyond the head, or half a line: never a broken chain, nor an
 // entry whose head was anchored and that is gone.
 func Test_15_4_KilledAtRandomMomentsTheChainHolds(t *testing.T) {
-	dir, k, kills := t.TempDir(), listen(t), several(1000)
+	dir, k, kills := t.TempDir(), listen(t), *kills
 	var kept []string
 	done := make(chan struct{})
 	go func() {

@@ -30,7 +30,13 @@ func (h *hub) Connect(ctx context.Context, b *manifest.Binding, s Scope, p Perso
 		return made, err
 	}
 	defer m.Release()
-	_, _, err = m.Env(b.Inject)
+	if _, _, err = m.Env(b.Inject); err != nil {
+		return made, err
+	}
+	files, err := m.Files(b.Files)
+	for _, content := range files {
+		clear(content)
+	}
 	return made, err
 }
 
@@ -52,7 +58,7 @@ func (h *hub) establish(ctx context.Context, src *manifest.Source, s Scope, p Pe
 	}
 	if old != nil && (!s.Here || !src.Asks()) && old.covers(src) && h.stands(ctx, src, s) {
 		made.Shared = !s.Here
-		return made, nil
+		return made, h.renameRevoker(ctx, src, s.Name())
 	}
 	made.Asked = true
 	r, err := h.obtain(ctx, src, obtaining{s, p, old})
@@ -68,6 +74,25 @@ func (h *hub) establish(ctx context.Context, src *manifest.Source, s Scope, p Pe
 		return made, unkept(err, "The credential")
 	}
 	return made, nil
+}
+
+// renameRevoker keeps where tokens are given back, when a source that names it is consented to and what is kept was made before.
+func (h *hub) renameRevoker(ctx context.Context, src *manifest.Source, name string) *protocol.Error {
+	to := revokerOf(src)
+	if to == nil {
+		return nil
+	}
+	unlock, err := h.Secrets.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := h.load(ctx, name)
+	if err != nil || r == nil || r.Source != identity(src) || r.Revoke != nil && *r.Revoke == *to {
+		return err
+	}
+	r.Revoke = to
+	return h.save(ctx, name, r)
 }
 
 // stands says whether what is kept still mints. A server that cannot be asked now is no reason to ask a person again:
@@ -89,8 +114,11 @@ type obtaining struct {
 }
 
 func (h *hub) obtain(ctx context.Context, src *manifest.Source, o obtaining) (*record, *protocol.Error) {
-	r := &record{Source: identity(src), Scopes: slices.Clone(src.Scopes)}
+	r := &record{Source: identity(src), Scopes: slices.Clone(src.Scopes), Revoke: revokerOf(src)}
 	if o.old != nil {
+		if r.Revoke == nil {
+			r.Revoke = o.old.Revoke
+		}
 		for _, scope := range o.old.Scopes {
 			if !slices.Contains(r.Scopes, scope) {
 				r.Scopes = append(r.Scopes, scope) // the other members keep theirs

@@ -50,8 +50,9 @@ type Hub interface {
 	Connect(ctx context.Context, b *manifest.Binding, s Scope, p Person) (Made, *protocol.Error)
 	// Hold keeps others from connecting or forgetting the name; it waits while another does.
 	Hold(ctx context.Context, name string) (release func(), err *protocol.Error)
-	// Forget deletes what is kept under the name; nothing is no error.
-	Forget(ctx context.Context, name string) *protocol.Error
+	// Forget deletes what is kept under the name; nothing is no error. Tokens of a server are given back before, as well as the
+	// server takes them; it says how that went, nil when there were none.
+	Forget(ctx context.Context, name string) (*Ended, *protocol.Error)
 	// Mint gives the credential of one run that may last so long (§8.4); the caller must Release it.
 	Mint(ctx context.Context, b *manifest.Binding, s Scope, lasts time.Duration) (*Minted, *protocol.Error)
 }

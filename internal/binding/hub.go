@@ -114,14 +114,6 @@ func (h *hub) Hold(ctx context.Context, name string) (func(), *protocol.Error) {
 	return h.Secrets.Lock(ctx, "connect/"+name)
 }
 
-// Forget implements Hub.
-func (h *hub) Forget(ctx context.Context, name string) *protocol.Error {
-	if h.Secrets == nil {
-		return nil
-	}
-	return h.Secrets.Delete(ctx, name)
-}
-
 // Mint gives the credential of one run (§8.4), and for public and local without a source an empty one.
 func (h *hub) Mint(ctx context.Context, b *manifest.Binding, s Scope, lasts time.Duration) (*Minted, *protocol.Error) {
 	if err := h.Supported(b); err != nil {

@@ -108,7 +108,7 @@ func Test_8_3_WhatIsTypedIsKept(t *testing.T) {
 	if err != nil || env[0] != "LOGIN=ada:pass word!" || len(secrets) != 2 {
 		t.Errorf("%q %q %v", env, secrets, err)
 	}
-	if err := r.Forget(t.Context(), scope("ledger", "").Name()); err != nil {
+	if _, err := r.Forget(t.Context(), scope("ledger", "").Name()); err != nil {
 		t.Error(err)
 	}
 	if err := r.refusedMint(basic, scope("ledger", "")); err.Details["reason"] != string(binding.Missing) {

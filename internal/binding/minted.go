@@ -11,7 +11,7 @@ import (
 )
 
 // Minted is the credential of one run. It hides itself from printing, logging and encoding (§8.4): its
-// value leaves by Env alone, into one child's environment.
+// value leaves by Env and Files alone, into one child's environment and files.
 type Minted struct {
 	// held is behind a pointer, so that printing a struct around a Minted shows an address at most.
 	held   *credential
@@ -93,6 +93,23 @@ func (m *Minted) Env(inject []manifest.EnvVar) (env, secrets []string, failed *p
 		env = append(env, v.Name+"="+value)
 	}
 	return env, m.Secrets(), nil
+}
+
+// Files fills the manifest's inject.file (§8.2) as Env does inject.env: the content of each, in order. The caller clears them.
+func (m *Minted) Files(inject []manifest.EnvVar) ([][]byte, *protocol.Error) {
+	var have credential
+	if m != nil && m.held != nil {
+		have = *m.held
+	}
+	var contents [][]byte
+	for _, v := range inject {
+		content, err := have.fill(v.Value)
+		if err != nil {
+			return nil, protocol.Fail(protocol.BindingFailed, "The file of "+v.Name+" cannot be filled: "+err.Error()+".")
+		}
+		contents = append(contents, []byte(content))
+	}
+	return contents, nil
 }
 
 // fill renders one template. Its errors name the placeholder, never a value.

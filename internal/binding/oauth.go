@@ -118,7 +118,7 @@ func no(a answer, who, word string) *protocol.Error {
 func known(word string) string {
 	switch word {
 	case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target",
-		"access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",
+		"access_denied", "unsupported_response_type", "unsupported_token_type", "server_error", "temporarily_unavailable",
 		"authorization_pending", "slow_down", "expired_token", "interaction_required", "login_required", "consent_required":
 		return word
 	}

@@ -80,21 +80,21 @@ func newProvider(t *testing.T) *provider {
 }
 
 func (p *provider) interfere(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path != "/oauth/token" && r.URL.Path != "/device_authorization" {
+	if r.URL.Path != "/oauth/token" && r.URL.Path != "/device_authorization" && r.URL.Path != "/revoke" {
 		return false
 	}
 	p.mu.Lock()
 	fault := p.fault
+	body, err := io.ReadAll(r.Body) // whole, so that a client that goes away is seen
+	if err != nil {
+		p.t.Error(err)
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	if r.URL.Path == "/oauth/token" {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			p.t.Error(err)
-		}
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
 			p.t.Error(err)
 		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		p.requests, p.auth = append(p.requests, form), append(p.auth, r.Header.Get("Authorization"))
 	}
 	p.mu.Unlock()

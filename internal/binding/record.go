@@ -23,6 +23,7 @@ type record struct {
 	Refresh  string           `json:"refresh_token,omitempty"`
 	Scopes   []string         `json:"scopes,omitempty"` // that were consented to
 	Tokens   map[string]token `json:"tokens,omitempty"` // by what they are for
+	Revoke   *revoker         `json:"revoke,omitempty"` // where they are given back
 	// Renewing is when a renewal was begun whose end is not known: the refresh token may be used up.
 	Renewing string `json:"renewing,omitempty"`
 }

@@ -108,7 +108,7 @@ func (d *deps) hidden(what string) ([]byte, *protocol.Error) {
 // passphrase asks for that of the vault, twice for a new one; a process that nobody sits before has none to give.
 func (d *deps) passphrase(_ context.Context, fresh bool) ([]byte, *protocol.Error) {
 	if d.session == nil || !d.mayAsk(*d.session) {
-		return nil, protocol.Fail(protocol.BindingFailed, "The vault is kept by a passphrase, and nobody can be asked for it here.").WithHint("hcpx help connect")
+		return nil, protocol.Fail(protocol.BindingFailed, "The vault is kept by a passphrase, which is asked of a person on a terminal, and of nobody here.").WithHint("hcpx config show")
 	}
 	phrase, err := d.hidden("The passphrase of the vault")
 	if err != nil || !fresh {

@@ -175,6 +175,7 @@ func runUninstall(ctx context.Context, d *deps, o uninstallOptions) error {
 		if v.Purged {
 			p.line("  its data were removed")
 		}
+		showRevocations(p, v.Revocations)
 		if len(v.Callers) > 0 {
 			p.styled(warn, "note: it is called by composites of %s, which do not run without it", strings.Join(v.Callers, ", "))
 		}

@@ -66,6 +66,13 @@ func showConnection(p *page, v lifecycle.ConnectView) {
 	if v.Shared {
 		p.line("  a consent that stood already is used")
 	}
+	showRevocations(p, v.Revocations)
+}
+
+func showRevocations(p *page, list []lifecycle.Revocation) {
+	for _, r := range list {
+		p.line("  %s", r.Message)
+	}
 }
 
 func runAvailability(_ context.Context, d *deps, o packsOptions) error {

@@ -48,6 +48,10 @@ func TestScripts(t *testing.T) {
 		}
 		files = files[:len(files)/3]
 	}
+	picture, err := newPictures()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
 		RequireExplicitExec: true,
@@ -69,7 +73,7 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(store, "config.toml"), []byte("[identity]\nagents = \"trust-flags\"\n"), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "answer": answerIs, "tree": treeIs, "removeall": removeAllCmd, "machinezone": machineZone,
+			"exits": exits, "answer": answerIs, "tree": treeIs, "removeall": removeAllCmd, "machinezone": machineZone, "pictured": picture.pictured,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

@@ -100,6 +100,16 @@ func (j *judged) Grant(s protocol.Session, form []byte) *protocol.Error {
 	return err
 }
 
+func (j *judged) Approve(s protocol.Session, id string) *protocol.Error {
+	_, err := j.life.Approve(context.Background(), s, id, lifecycle.ApproveOptions{})
+	return err
+}
+
+func (j *judged) Reject(s protocol.Session, id string) *protocol.Error {
+	_, err := j.life.Reject(s, id)
+	return err
+}
+
 func (j *judged) Availability(s protocol.Session, ids []string) ([]byte, *protocol.Error) {
 	v, err := j.life.Availability(s, ids)
 	if err != nil {

@@ -47,6 +47,9 @@ type Runtime interface {
 	Allow(s protocol.Session, programs []string) *protocol.Error
 	// Grant adds one grant in the form of §9.6.
 	Grant(s protocol.Session, grant []byte) *protocol.Error
+	// Approve and Reject decide what an agent asked for (§15.2), by the id of its refusal.
+	Approve(s protocol.Session, id string) *protocol.Error
+	Reject(s protocol.Session, id string) *protocol.Error
 	// Availability is the report of §11.2 as JSON; no ids means all packs.
 	Availability(s protocol.Session, ids []string) ([]byte, *protocol.Error)
 	Trace() Trace

@@ -48,6 +48,8 @@ func (r *refuser) Disconnect(protocol.Session, string) *protocol.Error      { re
 func (r *refuser) Uninstall(protocol.Session, string) *protocol.Error       { return r.no("uninstall") }
 func (r *refuser) Allow(protocol.Session, []string) *protocol.Error         { return r.no("allow") }
 func (r *refuser) Grant(protocol.Session, []byte) *protocol.Error           { return r.no("grant") }
+func (r *refuser) Approve(protocol.Session, string) *protocol.Error         { return r.no("approve") }
+func (r *refuser) Reject(protocol.Session, string) *protocol.Error          { return r.no("reject") }
 func (r *refuser) Trace() Trace                                             { return Trace{} }
 func (r *refuser) Close() error                                             { return nil }
 
@@ -94,6 +96,8 @@ func (c *consenter) Deactivate(protocol.Session, []string) *protocol.Error    { 
 func (c *consenter) Disconnect(protocol.Session, string) *protocol.Error      { return nil }
 func (c *consenter) Uninstall(protocol.Session, string) *protocol.Error       { return nil }
 func (c *consenter) Allow(protocol.Session, []string) *protocol.Error         { return nil }
+func (c *consenter) Approve(protocol.Session, string) *protocol.Error         { return nil }
+func (c *consenter) Reject(protocol.Session, string) *protocol.Error          { return nil }
 func (c *consenter) Grant(protocol.Session, []byte) *protocol.Error           { return nil }
 
 func TestARuntimeThatAllowsEverythingPassesNothing(t *testing.T) {

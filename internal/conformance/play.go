@@ -24,7 +24,8 @@ type play struct {
 	packs   string // the latest copies of gold packs
 	copies  int
 	session protocol.Session
-	seen    Trace // what the last "ran" had seen
+	seen    Trace  // what the last "ran" had seen
+	asked   string // the approval_id of the last refusal that had one
 	update  bool
 }
 
@@ -46,6 +47,7 @@ func (p *play) prepare() error {
 //	as PRINCIPAL · session ID · project NAME|-
 //	install [--bare] ID… [: CODE] and activate, connect, deactivate, disconnect, uninstall, allow
 //	grant JSON [: CODE]
+//	approve [: CODE] · reject [: CODE]   what was asked last; "$approval" in an envelope is its id
 //	exec FILE WANT · plan FILE WANT · availability WANT [ID…]
 //	untouched                    nothing was written but the store and the packs' copies
 //	ran nothing | NAME=N…        what the doors did since the last "ran"
@@ -62,6 +64,8 @@ func (p *play) do(l Line) error {
 		return p.become(l.Words[0], args)
 	case "exec", "plan":
 		return p.exec(l.Words[0], args)
+	case "approve", "reject":
+		return p.decide(l.Words[0], args)
 	case "availability":
 		return p.availability(args)
 	case "ran":
@@ -183,7 +187,7 @@ func (p *play) exec(how string, args []string) error {
 	if !ok {
 		return fmt.Errorf("the vector has no file %s", args[0])
 	}
-	envelope = bytes.TrimRight(envelope, "\n")
+	envelope = bytes.ReplaceAll(bytes.TrimRight(envelope, "\n"), []byte("$approval"), []byte(p.asked))
 	var r protocol.Result
 	if how == "plan" {
 		r = p.rt.Plan(p.ctx, p.session, envelope)
@@ -192,6 +196,11 @@ func (p *play) exec(how string, args []string) error {
 	}
 	if err := wellFormed(r); err != nil {
 		return err
+	}
+	if r.Error != nil {
+		if id, ok := r.Error.Details["approval_id"].(string); ok {
+			p.asked = id
+		}
 	}
 	got, err := resultNode(r)
 	if err != nil {
@@ -202,6 +211,19 @@ func (p *play) exec(how string, args []string) error {
 		return fmt.Errorf("%w (%s)", err, r.Error.Message)
 	}
 	return err
+}
+
+// decide is a person's act on what was asked last (§15.2).
+func (p *play) decide(how string, args []string) error {
+	before, want := cutWant(args)
+	if len(before) > 0 || p.asked == "" {
+		return errors.New("takes no id, and nothing was asked")
+	}
+	act := p.rt.Approve
+	if how == "reject" {
+		act = p.rt.Reject
+	}
+	return expect(act(p.session, p.asked), strings.Join(want, " "))
 }
 
 func (p *play) availability(args []string) error {

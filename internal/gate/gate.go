@@ -218,6 +218,9 @@ func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.E
 	if err := g.Hub.Supported(b); err != nil {
 		return err
 	}
+	if _, err := g.Rules.Endpoint(b); err != nil {
+		return err
+	}
 	if binding.Connected(b, l.ID == Bootstrap || st.IsConnected(session, l.ID)) {
 		return g.consented(st, session, l)
 	}

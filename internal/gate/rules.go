@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hcpx/internal/grant"
+	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -13,6 +14,7 @@ type Rules struct {
 	Denies      []grant.Grant // after the store's grants
 	NoNative    bool          // no pack runs outside the sandbox (§10.3)
 	NoDangerous bool          // no interpreter is the program of a command (§10.2)
+	Endpoints   []string      // the token endpoints that packs of mode mothership may have; nil: the settings name none (§8.3)
 }
 
 // standing is a state as the rules leave it, kept while the store answers the same one.
@@ -73,6 +75,19 @@ func (r Rules) leave(st *store.State) *store.State {
 		}
 	}
 	return &now
+}
+
+// Endpoint is §8.3: a mothership's token endpoint is the operator's, never one that a manifest alone names. Where the settings
+// name endpoints it is one of them; named answers whether they do.
+func (r Rules) Endpoint(b *manifest.Binding) (named bool, refusal *protocol.Error) {
+	if b.Mode != manifest.ModeMothership || b.From == nil || r.Endpoints == nil {
+		return false, nil
+	}
+	if slices.Contains(r.Endpoints, b.From.TokenURL) {
+		return true, nil
+	}
+	return true, protocol.Fail(protocol.NotConnected, "The pack wants tokens of "+b.From.TokenURL+", which is none of the operator's endpoints.").
+		With("setting", "mothership.endpoints").WithHint("hcpx config show")
 }
 
 // Forbidden refuses what the settings forbid to allow; nil when they do not.

@@ -103,9 +103,6 @@ func (g *Gate) compile(l *Loaded, key string) (*Verb, *protocol.Error) {
 		}
 		return nil, e
 	}
-	if l.Manifest.Binding.InjectFile {
-		return nil, notExecutable("binding", fmt.Sprintf("%s/%s wants its credential as a file, which this runtime does not make.", l.ID, key))
-	}
 	entry := l.Policy.Verb(key)
 	if entry == nil || entry.Operation == "" || entry.Land == "" {
 		return nil, notExecutable("policy", fmt.Sprintf("%s/%s has no complete policy entry.", l.ID, key))

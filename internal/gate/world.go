@@ -48,10 +48,32 @@ func (g *Gate) World(st *store.State, s protocol.Session, v *Verb, call *adapter
 	for _, env := range need.Env {
 		w.Spec.Env = append(w.Spec.Env, env.Name+"="+env.Value)
 	}
+	for _, file := range v.Loaded.Manifest.Binding.Files { // filled when the credential is minted
+		w.Spec.Files = append(w.Spec.Files, sandbox.File{Env: file.Name})
+	}
+	if err := g.keyless(w.Spec); err != nil {
+		return nil, err
+	}
 	if err := g.Sandbox.Check(w.existing()); err != nil {
 		return nil, shown(err)
 	}
 	return w, nil
+}
+
+// keyless refuses a jail from which the named key of the vault could be read (§8.3), by whatever tree: an allowed directory of
+// programs and what every command may read, too.
+func (g *Gate) keyless(spec *sandbox.Spec) *protocol.Error {
+	if g.Places.Key == "" || spec.Native {
+		return nil
+	}
+	jail := g.Sandbox.Jail(spec, "")
+	for _, a := range slices.Concat(jail.Declared, jail.Base) {
+		if places.Within(places.Resolve(g.Places.Key), places.Resolve(a.Path)) {
+			return protocol.Fail(protocol.JailEscape, fmt.Sprintf("HCP_VAULT_KEY_FILE names %s, which this command could read in %s.", g.Places.Key, a.Path)).
+				With("path", a.Path).WithHint("mv " + protocol.Words(g.Places.Key) + " " + protocol.Words(g.Places.Own()) + "/")
+		}
+	}
+	return nil
 }
 
 // shown gives a place that can't be opened the command that shows it: plan is refused as exec is.

@@ -136,8 +136,12 @@ func (s *Set) weigh(r *Request) verdict {
 	who := newWho(r.Principal)
 	probe := newProbe(who, r)
 	for i := range s.grants {
-		if s.keys != nil && !s.keys[i].concerns(&probe) {
-			continue
+		if s.keys != nil {
+			k := &s.keys[i]
+			// A rule that fits not says nothing more once another one was found so.
+			if !k.concerns(&probe) || k.ruled && probe.given && (k.deny || v.reach >= reachScope) && s.fronts[i].unfit(&probe) {
+				continue
+			}
 		}
 		g := &s.grants[i]
 		allows := g.Effect == Allow

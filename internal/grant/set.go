@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
@@ -13,6 +14,7 @@ import (
 type Set struct {
 	grants []Grant
 	keys   []key
+	fronts []ruleKey
 	rules  [][]rule // of the grants that have any
 }
 
@@ -28,18 +30,28 @@ func (s *Set) rulesOf(i int) []rule {
 type key struct {
 	who, pack, verb uint32
 	capabilities    uint8
+	deny, ruled     bool // ruled: there is a ruleKey
+}
+
+// ruleKey is of a grant with one argument rule that is one word: the argument, and how its text must begin.
+type ruleKey struct {
+	arg         uint32
+	begin, mask uint64
 }
 
 // NewSet makes a Set of the grants.
 func NewSet(grants []Grant) *Set {
-	s := &Set{grants: grants, keys: make([]key, len(grants)), rules: make([][]rule, len(grants))}
+	s := &Set{grants: grants, keys: make([]key, len(grants)), fronts: make([]ruleKey, len(grants)), rules: make([][]rule, len(grants))}
 	for i := range grants {
 		g := &grants[i]
 		k := key{who: literal(g.Principal), pack: only(g.Packs), verb: only(g.Verbs)}
 		for _, c := range g.Capabilities {
 			k.capabilities |= bit(c)
 		}
-		s.keys[i], s.rules[i] = k, g.sortRules()
+		s.rules[i] = g.sortRules()
+		k.deny = g.Effect != Allow
+		s.fronts[i], k.ruled = ruleKeyOf(s.rules[i])
+		s.keys[i] = k
 	}
 	return s
 }
@@ -54,14 +66,65 @@ func (k *key) concerns(r *probe) bool {
 		(k.who == 0 || k.who == r.full || k.who == r.host)
 }
 
+// ruleKeyOf takes what can be told of rules without reading them.
+func ruleKeyOf(rules []rule) (k ruleKey, ok bool) {
+	if len(rules) != 1 || len(rules[0].words) != 1 || len(rules[0].values) > 0 {
+		return k, false
+	}
+	word, _, _ := strings.Cut(rules[0].words[0], "*")
+	k.arg = hash(rules[0].name)
+	k.begin, k.mask = front(word)
+	return k, true
+}
+
+// unfit says whether the argument rule certainly fits not; no is not certain.
+func (k *ruleKey) unfit(r *probe) bool {
+	for i := range r.known { // all of them: two names may have one hash
+		if a := &r.args[i]; a.name == k.arg && (!a.text || (a.begin^k.begin)&k.mask == 0) {
+			return false
+		}
+	}
+	return !r.more // what is not there fits no rule
+}
+
+// front is the beginning of a text as a number, and which bits of it there are.
+func front(s string) (begin, mask uint64) {
+	for i := range min(len(s), 8) {
+		begin |= uint64(s[i]) << (8 * i)
+		mask |= 0xff << (8 * i)
+	}
+	return begin, mask
+}
+
 // probe is a request in the form of keys.
 type probe struct {
 	full, host, pack, verb uint32
 	capability             uint8
+	given, more            bool // there are arguments; more than args holds
+	known                  int
+	args                   [6]argument
+}
+
+// argument is one of the request's: whether it is a text, and how that begins.
+type argument struct {
+	name  uint32
+	text  bool
+	begin uint64
 }
 
 func newProbe(w who, r *Request) probe {
-	return probe{full: hash(w.full), host: hash(w.host), pack: hash(r.Pack), verb: hash(r.Verb), capability: bit(r.Capability)}
+	p := probe{full: hash(w.full), host: hash(w.host), pack: hash(r.Pack), verb: hash(r.Verb), capability: bit(r.Capability), given: r.Args != nil}
+	if r.Args == nil {
+		return p
+	}
+	p.more = r.Args.Kind != jsondoc.Object || len(r.Args.Members) > len(p.args)
+	for _, m := range r.Args.Members[:min(len(r.Args.Members), len(p.args))] {
+		a := argument{name: hash(m.Key), text: m.Value.Kind == jsondoc.String}
+		a.begin, _ = front(m.Value.Text)
+		p.args[p.known] = a
+		p.known++
+	}
+	return p
 }
 
 // bit is a capability's own bit. Words that are none of the five share one, so that they are looked at.

@@ -77,7 +77,11 @@ func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []st
 		if !p.Changed {
 			continue
 		}
-		if left := l.sweep(ctx, []string{secrets[p.PackID]}); left != nil {
+		ended, left := l.sweep(ctx, []string{secrets[p.PackID]})
+		for _, e := range ended {
+			view.Packs[i].Note = e.Message
+		}
+		if left != nil {
 			view.Packs[i].Note = left.Message // it is deactivated all the same (§11.1)
 		}
 		if err := l.settleSkill(p.PackID); err != nil {

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,9 @@ func (c *connecting) run(ctx context.Context, view *ConnectView) *protocol.Error
 	if err := l.Gate.Hub.Supported(b); err != nil {
 		return err
 	}
+	if err := c.endpoint(); err != nil {
+		return err
+	}
 	keeps := b.From != nil && b.From.Keeps()
 	if keeps {
 		release, err := l.Gate.Hub.Hold(ctx, name)
@@ -102,12 +106,24 @@ func (c *connecting) run(ctx context.Context, view *ConnectView) *protocol.Error
 		view.Changed, err = c.record(next, made)
 	}
 	if err != nil && keeps && !c.scope.Here {
-		_ = l.forget(ctx, name) // held already; the first fault is the answer, and doctor tells what is left
+		_, _ = l.forget(ctx, name) // held already; the first fault is the answer, and doctor tells what is left
 	}
 	if err == nil && bound && before.Secret != next.Secret {
-		err = l.sweep(ctx, []string{before.Secret})
+		view.Revocations, err = l.sweep(ctx, []string{before.Secret})
 	}
 	return err
+}
+
+// endpoint is §8.3: a mothership's endpoint is the operator's. Where the settings name none, he is the person who connects and is
+// shown it.
+func (c *connecting) endpoint() *protocol.Error {
+	b := &c.loaded.Manifest.Binding
+	named, err := c.l.Gate.Rules.Endpoint(b)
+	if err != nil || named || b.Mode != manifest.ModeMothership || c.s.Principal.Human() {
+		return err
+	}
+	return protocol.Fail(protocol.OperatorRequired, fmt.Sprintf("Pack %q gets its tokens of a mothership, and its manifest alone names the endpoint; a person connects it, or the operator names the endpoint.", c.loaded.ID)).
+		With("setting", "mothership.endpoints").WithHint("hcpx config show")
 }
 
 // agreed asks before a source of this machine is read for the first time (§8.3).
@@ -176,7 +192,8 @@ func (l *Lifecycle) Disconnect(ctx context.Context, s protocol.Session, id strin
 	if err != nil {
 		return view, err
 	}
-	return view, l.sweep(ctx, []string{secret})
+	view.Revocations, err = l.sweep(ctx, []string{secret})
+	return view, err
 }
 
 // sweepTime bounds how long what is kept is waited for, where no caller's context does.
@@ -184,7 +201,7 @@ const sweepTime = 30 * time.Second
 
 // sweep deletes what is kept under the names and no connection uses any more (§8.5). What another process is just
 // connecting is looked at again once it has come to its end.
-func (l *Lifecycle) sweep(ctx context.Context, names []string) *protocol.Error {
+func (l *Lifecycle) sweep(ctx context.Context, names []string) (ended []Revocation, err *protocol.Error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
 	for _, name := range names {
@@ -193,30 +210,34 @@ func (l *Lifecycle) sweep(ctx context.Context, names []string) *protocol.Error {
 		}
 		release, err := l.Gate.Hub.Hold(ctx, name)
 		if err != nil {
-			return unswept(name, err)
+			return ended, unswept(name, err)
 		}
-		err = l.forget(ctx, name)
+		e, err := l.forget(ctx, name)
 		release()
+		if e != nil {
+			ended = append(ended, *e)
+		}
 		if err != nil {
-			return unswept(name, err)
+			return ended, unswept(name, err)
 		}
 	}
-	return nil
+	return ended, nil
 }
 
 // forget is sweep's act on one name that is held.
-func (l *Lifecycle) forget(ctx context.Context, name string) *protocol.Error {
+func (l *Lifecycle) forget(ctx context.Context, name string) (*Revocation, *protocol.Error) {
 	st, err := l.state()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(st.UsersOf(name)) > 0 || !slices.Contains(st.Secrets, name) {
-		return nil
+		return nil, nil
 	}
-	if err := l.Gate.Hub.Forget(ctx, name); err != nil {
-		return err
+	ended, err := l.Gate.Hub.Forget(ctx, name)
+	if err != nil {
+		return ended, err
 	}
-	return l.note(name, false)
+	return ended, l.note(name, false)
 }
 
 func unswept(name string, why *protocol.Error) *protocol.Error {
@@ -293,6 +314,9 @@ func sourceOf(b *manifest.Binding) string {
 		words += ", for what the variable " + src.SubjectEnv + " holds"
 	case src.Kind == manifest.KindOAuth2:
 		words += ", after you agreed at " + src.AuthURL
+	}
+	if src.RevokeURL != "" {
+		words += "; given back at " + src.RevokeURL
 	}
 	return words
 }

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"hcpx/internal/binding"
+	"hcpx/internal/grant"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 	"hcpx/internal/vault"
@@ -202,5 +205,58 @@ func Test_8_5_AConnectionWithoutAConsentIsNone(t *testing.T) {
 	}
 	if p := w.available(ada, "notes"); p.Commands["show"].Reason != protocol.NotConnected {
 		t.Errorf("%+v", p)
+	}
+}
+
+// §8.3: the token endpoint of a mothership is the operator's. Where the settings name endpoints it is one of them, for connect,
+// availability and exec alike; where they name none a person connects what he is shown, and nobody else does.
+func Test_8_3_AMothershipsEndpointIsTheOperators(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		_, _ = rw.Write([]byte(`{"access_token":"a-token-of-the-mothership","token_type":"Bearer","expires_in":300}`))
+	}))
+	defer server.Close()
+	w, v := keeping(t)
+	w.Gate.Hub = binding.NewHub(binding.Options{Secrets: v, Now: time.Now, Net: binding.Net{Dial: binding.Dial}})
+	at := server.URL + "/token"
+	w.ready("notes", `"adapter": "wrap",`, `"adapter": "wrap", "binding": { "mode": "mothership", "hub": "keyring", "source": { "kind": "client_credentials", "token_url": "`+at+`", "client_id": "c" }, "inject": { "env": { "NOTES_TOKEN": "{token}" } } },`)
+	if _, err := w.Grant(ada, grant.Grant{Principal: "service:ci", Effect: grant.Allow, Capabilities: []protocol.Capability{protocol.PackConnect, protocol.VerbExecRead}}); err != nil {
+		t.Fatal(err)
+	}
+	ci := ada
+	ci.Principal = "service:ci"
+	connect := func(s protocol.Session) *protocol.Error {
+		_, err := w.Connect(t.Context(), s, "notes", typing(typed))
+		return err
+	}
+	status := func() string {
+		view, err := w.Availability(ada, []string{"notes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return view.Packs[0].Status
+	}
+	refused(t, connect(ci), protocol.OperatorRequired)
+	for _, other := range [][]string{{}, {at + "/"}, {"https://id.example.org/token"}} {
+		w.Gate.Rules.Endpoints = other
+		for _, s := range []protocol.Session{ada, ci} {
+			refused(t, connect(s), protocol.NotConnected)
+		}
+	}
+	w.Gate.Rules.Endpoints = []string{"https://id.example.org/token", at}
+	if err := connect(ci); err != nil {
+		t.Error(err)
+	}
+	w.Gate.Rules.Endpoints = nil
+	if err := connect(ada); err != nil || status() != "executable" {
+		t.Errorf("%v %s", err, status())
+	}
+	w.Gate.Rules.Endpoints = []string{} // taken away after it was connected
+	loaded, err := w.Gate.Installed("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, w.Gate.Connected(w.mustState(), ada.ID, loaded), protocol.NotConnected)
+	if status() == "executable" {
+		t.Error("availability says what exec does not do")
 	}
 }

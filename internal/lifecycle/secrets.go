@@ -40,11 +40,15 @@ func (l *Lifecycle) repairSecrets(view *RepairView) *protocol.Error {
 		return err
 	}
 	for _, name := range st.Orphans() {
-		if err := l.sweep(context.Background(), []string{name}); err != nil {
+		ended, err := l.sweep(context.Background(), []string{name})
+		if err != nil {
 			view.Left = append(view.Left, err.Message)
 			continue
 		}
 		view.Done = append(view.Done, "What was kept for "+name+" was deleted: no connection used it.")
+		for _, e := range ended {
+			view.Done = append(view.Done, e.Message)
+		}
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func (l *Lifecycle) Uninstall(ctx context.Context, s protocol.Session, id string
 	if err := l.removeFiles(s, id, o, &view); err != nil {
 		return view, err
 	}
-	return view, l.sweep(ctx, secrets)
+	view.Revocations, err = l.sweep(ctx, secrets)
+	return view, err
 }
 
 // secretsOf names what is kept for the pack in any session.

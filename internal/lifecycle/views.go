@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"hcpx/internal/binding"
 	"hcpx/internal/grant"
 	"hcpx/internal/policy"
 	"hcpx/internal/protocol"
@@ -82,7 +83,12 @@ type ConnectView struct {
 	Changed   bool   `json:"changed"`
 	Source    string `json:"source,omitempty"` // exactly what a mint reads or asks
 	Shared    bool   `json:"shared,omitempty"` // a consent that stood already is used
+	// What became of a server's tokens when what was kept of them was deleted.
+	Revocations []Revocation `json:"revocations,omitempty"`
 }
+
+// Revocation is what a server answered when its tokens were given back.
+type Revocation = binding.Ended
 
 // UninstallView answers uninstall.
 type UninstallView struct {
@@ -91,6 +97,8 @@ type UninstallView struct {
 	Sessions []string `json:"sessions"` // in which it was activated or connected
 	Purged   bool     `json:"purged"`   // its data were removed too
 	Callers  []string `json:"callers"`  // installed packs whose composites call it
+	// As in ConnectView.
+	Revocations []Revocation `json:"revocations,omitempty"`
 }
 
 // RollbackView answers rollback.

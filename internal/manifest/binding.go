@@ -64,8 +64,7 @@ func (r reader) binding() {
 		hub(at, b)
 		b.From = source(at, b)
 	}
-	b.Inject = inject(at, r.m.Adapter)
-	b.InjectFile = at.Node.Get("inject").Get("file") != nil
+	b.Inject, b.Files = inject(at, r.m.Adapter)
 	if b.Mode == ModePublic && at.Node.Has("inject") {
 		at.AtKey("inject", "manifest.schema", "A public binding mints nothing that could be injected.")
 	}
@@ -99,28 +98,41 @@ func hub(at jsondoc.Cursor, b *Binding) {
 	}
 }
 
-// inject reads where the minted credential goes (§8.2): variables or a file of a wrap, "auto" of openapi.
-func inject(at jsondoc.Cursor, adapter string) []EnvVar {
+// inject reads where the minted credential goes (§8.2): variables or files of a wrap, "auto" of openapi. A file has the name
+// of the variable that tells the child its path.
+func inject(at jsondoc.Cursor, adapter string) (env, files []EnvVar) {
 	n := at.Node.Get("inject")
 	if n == nil || adapter == OpenAPI && n.Kind == jsondoc.String && n.Text == "auto" {
-		return nil
+		return nil, nil
 	}
 	block, ok := at.Object("inject")
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	block.Close(injectMembers)
-	env := variables(block, "env")
-	for _, v := range env {
-		here := jsondoc.Cursor{Node: block.Node.Get("env"), Pointer: block.Pointer + "/env", Shape: at.Shape}
+	env, files = injected(block, "env", nil), injected(block, "file", block.Node.Get("env"))
+	if block.Node.Has("file") && adapter != Wrap {
+		block.AtKey("file", "manifest.schema", "A credential is given as a file to the commands of a wrap alone.")
+	}
+	return env, files
+}
+
+// injected reads one member of inject; a name of other is there already.
+func injected(block jsondoc.Cursor, member string, other *jsondoc.Node) []EnvVar {
+	list := variables(block, member)
+	here := jsondoc.Cursor{Node: block.Node.Get(member), Pointer: block.Pointer + "/" + member, Shape: block.Shape}
+	for _, v := range list {
 		if UnsafeInjectName(v.Name) {
 			here.AtKey(v.Name, "wrap.env-name", "The environment name %s may not be set by a pack.", jsondoc.Quote(v.Name))
+		}
+		if other != nil && other.Has(v.Name) {
+			here.AtKey(v.Name, "manifest.schema", "The variable %s stands in \"env\" too, and has one value.", jsondoc.Quote(v.Name))
 		}
 		if bad := unknownPlaceholder(v.Value, "token", "username", "password"); bad != "" {
 			here.AtValue(v.Name, "manifest.schema", "%s is none of {token}, {username} and {password}.", jsondoc.Quote(bad))
 		}
 	}
-	return env
+	return list
 }
 
 // unknownPlaceholder finds the first {name} that is not among names, or a brace without its partner; ""

@@ -43,9 +43,6 @@ func adapterMembers(adapter string) []string {
 
 // known says whether any object of the manifest has a member of that name (§2.6).
 func known(name string) bool {
-	if name == "file" {
-		return false // inject.file has a known shape and no effect in this build
-	}
 	for _, list := range [][]string{rootMembers, hcpMembers, wrapMembers, networkMembers, openapiMembers, bindingMembers, injectMembers,
 		commandMembers, exampleMembers, triggerMembers, sourceMembers, bindingSourceMembers(), templateMembers, adapterMembers("")} {
 		if slices.Contains(list, name) {

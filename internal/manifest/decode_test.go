@@ -243,6 +243,12 @@ func TestBindings(t *testing.T) {
 		case1("§8.3 public has no source", `{ "mode": "public", "source": { "kind": "token" } }`, `9:34 binding.source /binding/source`),
 		case1("§10.2 inject name", `{ "mode": "mock", "hub": "none", "inject": { "env": { "LD_PRELOAD": "{token}" } } }`, `9:68 wrap.env-name /binding/inject/env/LD_PRELOAD`),
 		case1("§8.2 inject placeholder", `{ "mode": "mock", "hub": "none", "inject": { "env": { "A": "{tokn}" } } }`, `9:73 manifest.schema /binding/inject/env/A`),
+		case1("§8.2 inject file", `{ "mode": "mock", "hub": "none", "inject": { "env": { "A": "{token}" }, "file": { "KEY_FILE": "key = {token}\n", "GOOGLE_APPLICATION_CREDENTIALS": "{{}}" } } }`, ``),
+		case1("§10.2 inject file name", `{ "mode": "mock", "hub": "none", "inject": { "file": { "LD_PRELOAD": "{token}" } } }`, `9:69 wrap.env-name /binding/inject/file/LD_PRELOAD`),
+		case1("§8.2 inject file as a path", `{ "mode": "mock", "hub": "none", "inject": { "file": { "../key": "{token}" } } }`, `9:69 wrap.env-name /binding/inject/file/..~1key`),
+		case1("§8.2 inject file placeholder", `{ "mode": "mock", "hub": "none", "inject": { "file": { "A": "{tokn}" } } }`, `9:74 manifest.schema /binding/inject/file/A`),
+		case1("§8.2 inject file of another form", `{ "mode": "mock", "hub": "none", "inject": { "file": { "A": { "path": "x" } } } }`, `9:74 manifest.schema /binding/inject/file/A`),
+		case1("§8.2 inject twice", `{ "mode": "mock", "hub": "none", "inject": { "env": { "A": "{token}" }, "file": { "A": "{token}" } } }`, `9:96 manifest.schema /binding/inject/file/A`),
 		case1("§13.2 unknown member", `{ "mode": "mock", "hub": "none", "ttl": 1 }`, `9:47 manifest.unknown-field /binding/ttl`),
 	})
 }

@@ -43,6 +43,7 @@ type Source struct {
 	Flow       string // device | code
 	AuthURL    string // of the device, or of the browser
 	TokenURL   string
+	RevokeURL  string // where tokens are given back (RFC 7009), at the host of TokenURL; "" = nowhere
 	Issuer     string // what an answer in the browser must name itself (RFC 9207), when set
 	ClientID   string
 	ClientAuth string
@@ -87,16 +88,16 @@ type sourceRule struct {
 func sourceRules() []sourceRule {
 	clients := []string{ClientNone, ClientBasic, ClientPost}
 	return []sourceRule{
-		{kind: KindOAuth2, must: []string{"auth_url", "token_url", "client_id"}, may: []string{"flow", "issuer", "client_auth", "scopes", "audience", "resource"},
+		{kind: KindOAuth2, must: []string{"auth_url", "token_url", "client_id"}, may: []string{"flow", "issuer", "client_auth", "scopes", "audience", "resource", "revoke_url"},
 			flows: []string{FlowDevice, FlowCode}, clients: clients},
 		{kind: KindToken},
 		{kind: KindBasic, may: []string{"username"}},
 		{kind: KindCommand, must: []string{"argv"}},
 		{kind: KindFile, must: []string{"path"}, may: []string{"pointer"}},
 		{kind: KindEnv, must: []string{"name"}},
-		{kind: KindClientCredentials, must: []string{"token_url", "client_id"}, may: []string{"client_auth", "scopes", "audience", "resource"},
+		{kind: KindClientCredentials, must: []string{"token_url", "client_id"}, may: []string{"client_auth", "scopes", "audience", "resource", "revoke_url"},
 			clients: []string{ClientBasic, ClientPost}},
-		{kind: KindTokenExchange, must: []string{"token_url"}, may: []string{"client_id", "client_auth", "scopes", "audience", "resource",
+		{kind: KindTokenExchange, must: []string{"token_url"}, may: []string{"client_id", "client_auth", "scopes", "audience", "resource", "revoke_url",
 			"subject_file", "subject_env", "subject_type", "requested_type"}, clients: clients},
 	}
 }
@@ -186,6 +187,9 @@ func (r sourceReader) read(rule sourceRule) {
 		s.Flow = r.oneOf("flow", rule.flows)
 	}
 	s.AuthURL, s.TokenURL, s.Issuer = r.address("auth_url"), r.address("token_url"), r.address("issuer")
+	if s.RevokeURL = r.address("revoke_url"); s.RevokeURL != "" && s.TokenURL != "" && !SameHost(s.RevokeURL, s.TokenURL) {
+		r.bad("revoke_url", "Tokens are given back to the host that gave them: \"revoke_url\" has the host of \"token_url\".")
+	}
 	s.ClientID, s.Audience, s.Resource = r.word("client_id"), r.word("audience"), r.word("resource")
 	if len(rule.clients) > 0 {
 		s.ClientAuth = r.oneOf("client_auth", rule.clients)
@@ -331,6 +335,13 @@ func (r sourceReader) name(key string) string {
 		r.bad(key, "%s is the name of a variable.", jsondoc.Quote(key))
 	}
 	return s
+}
+
+// SameHost says whether two addresses have one scheme, host and port.
+func SameHost(a, b string) bool {
+	one, err := url.Parse(a)
+	other, bad := url.Parse(b)
+	return err == nil && bad == nil && one.Scheme == other.Scheme && strings.EqualFold(one.Host, other.Host)
 }
 
 // safeURL takes https, and http on a loopback address.

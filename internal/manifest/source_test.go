@@ -32,6 +32,8 @@ func Test_8_3_EachKindIsDecodedWhole(t *testing.T) {
 		{"user", "keyring", `{"kind":"basic","username":"ada"}`, Source{Kind: KindBasic, Username: "ada"}},
 		{"user", "keyring", `{"kind":"oauth2","auth_url":"https://a.example/d","token_url":"https://a.example/t","client_id":"c","scopes":["a","b:c"]}`,
 			Source{Kind: KindOAuth2, Flow: FlowDevice, AuthURL: "https://a.example/d", TokenURL: "https://a.example/t", ClientID: "c", ClientAuth: ClientNone, Scopes: []string{"a", "b:c"}}},
+		{"user", "keyring", `{"kind":"oauth2","auth_url":"https://a.example/d","token_url":"https://a.example/t","revoke_url":"https://A.example/r","client_id":"c"}`,
+			Source{Kind: KindOAuth2, Flow: FlowDevice, AuthURL: "https://a.example/d", TokenURL: "https://a.example/t", RevokeURL: "https://A.example/r", ClientID: "c", ClientAuth: ClientNone}},
 		{"user", "keyring", `{"kind":"oauth2","flow":"code","issuer":"https://a.example","client_auth":"post","auth_url":"https://a.example/d","token_url":"https://a.example/t","client_id":"c"}`,
 			Source{Kind: KindOAuth2, Flow: FlowCode, Issuer: "https://a.example", AuthURL: "https://a.example/d", TokenURL: "https://a.example/t", ClientID: "c", ClientAuth: ClientPost}},
 		{"local", "local-credential", `{"kind":"command","argv":["gh","auth","token"]}`, Source{Kind: KindCommand, Argv: []string{"gh", "auth", "token"}}},
@@ -57,6 +59,9 @@ func Test_8_3_EachKindIsDecodedWhole(t *testing.T) {
 func Test_8_3_ASourceIsClosed(t *testing.T) {
 	const oauth = `{"kind":"oauth2","auth_url":"https://a.example/d","token_url":"https://a.example/t","client_id":"c"`
 	for _, c := range []struct{ mode, text, want string }{
+		{"user", oauth + `,"revoke_url":"https://b.example/r"}`, "binding.source /binding/source/revoke_url"},
+		{"user", oauth + `,"revoke_url":"http://a.example/r"}`, "binding.source /binding/source/revoke_url"},
+		{"user", `{"kind":"token","revoke_url":"https://a.example/r"}`, "binding.source /binding/source/revoke_url"},
 		{"user", `{"kind":"token","argv":["x"]}`, "binding.source /binding/source/argv"},
 		{"user", `{"kind":"basic","username":7}`, "binding.source /binding/source/username"},
 		{"user", `{"kind":"basic","username":""}`, "binding.source /binding/source/username"},

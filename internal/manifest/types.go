@@ -88,9 +88,7 @@ type Binding struct {
 	Source *jsondoc.Node // nil when absent
 	From   *Source       // Source as read; nil when absent, and when anything is wrong with it
 	Inject []EnvVar      // inject.env, the value a template of {token}, {username}, {password}
-	// InjectFile: the pack also wants the credential as a file, which this build does not make; its commands
-	// are not executable, since none runs without what it needs (§8.4).
-	InjectFile bool
+	Files  []EnvVar      // inject.file: the variable that names the file, and a template of its content
 }
 
 // Command is one entry of "verbs" (§3.2).

@@ -66,13 +66,46 @@ func Test_15_4_HiddenArgumentsAtAnyDepth(t *testing.T) {
 	}
 }
 
-// §8.4: no command runs without a credential that its pack declares: one wanted as a file is not made here.
-func Test_8_4_InjectionThatIsNotMadeIsNotExecutable(t *testing.T) {
+// §8.2, §15.1: a credential is given as a file; plan names the variable and the directory and knows no value, the run has
+// the content, which is wiped afterwards, and neither answer nor audit has any of it.
+func Test_8_2_AFileIsGivenToTheRunAlone(t *testing.T) {
 	r := newRig(t)
-	r.install("filed", strings.Replace(strings.Replace(toolManifest, `"id":"tool"`, `"id":"filed"`, 1), `"inject":{`, `"inject":{"file":{"path":"token"},`, 1),
+	r.install("filed", strings.Replace(strings.Replace(toolManifest, `"id":"tool"`, `"id":"filed"`, 1), `"inject":{`, `"inject":{"file":{"KEY_FILE":"key={token};{{}}\n"},`, 1),
 		strings.Replace(toolPolicy, `"surface_id":"tool"`, `"surface_id":"filed"`, 1))
 	r.activate("filed", true)
-	r.refused(r.exec(`{"pack_id":"filed","verb_key":"show","args":{"name":"a"}}`), protocol.NotExecutable, 3)
+	const show = `{"pack_id":"filed","verb_key":"show","args":{"name":"a"}}`
+	plan := r.p.Plan(context.Background(), r.s, []byte(show))
+	if !plan.OK || !strings.Contains(string(plan.Result), `"KEY_FILE"`) || !strings.Contains(string(plan.Result), `"<private>/given"`) {
+		t.Errorf("%s %v", plan.Result, plan.Error)
+	}
+	var file sandbox.File
+	r.box.during = func() {
+		file = r.box.prepared[0].Files[0]
+		if want := "key=" + binding.MockCredential + ";{}\n"; file.Env != "KEY_FILE" || string(file.Content) != want {
+			t.Errorf("%s has %q, want %q", file.Env, file.Content, want)
+		}
+	}
+	res := r.exec(show)
+	if !res.OK || file.Env == "" {
+		t.Fatal(res.Error)
+	}
+	if strings.Trim(string(file.Content), "\x00") != "" {
+		t.Errorf("%q is left in memory", file.Content)
+	}
+	text, err := json.Marshal([]any{plan, res, r.log.entries})
+	if err != nil || strings.Contains(string(text), binding.MockCredential) {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
+// §8.4: no command runs without a credential that its pack declares.
+func Test_8_4_AFileThatCannotBeFilledRunsNothing(t *testing.T) {
+	t.Setenv("EMPTY", "")
+	r := newRig(t)
+	r.install("filed", strings.Replace(strings.Replace(toolManifest, `"id":"tool"`, `"id":"filed"`, 1), `"mode":"mock","hub":"none","inject":{`, `"mode":"local","hub":"none","inject":{"file":{"KEY_FILE":"{token}"},`, 1),
+		strings.Replace(toolPolicy, `"surface_id":"tool"`, `"surface_id":"filed"`, 1))
+	r.activate("filed", true)
+	r.refused(r.exec(`{"pack_id":"filed","verb_key":"show","args":{"name":"a"}}`), protocol.BindingFailed, 8)
 }
 
 // §2.6: must_understand asks for what this build honours, not for what it merely knows the shape of.

@@ -213,3 +213,28 @@ func parsed(s string) *jsondoc.Node {
 	}
 	return jsondoc.Str(s)
 }
+
+// §15.5: what is kept under keys is bounded, and beyond the bound a new key is refused and nothing runs; none is forgotten before
+// its time, and those that stand answer still.
+func Test_15_5_BeyondTheBoundNothingRunsAndNothingIsForgotten(t *testing.T) {
+	r := newRig(t)
+	r.p.keys.Most = 2
+	first := r.exec(keyed(move, "a"))
+	if second := r.exec(keyed(move, "b")); !first.OK || !second.OK {
+		t.Fatal(first.Error, second.Error)
+	}
+	res := r.exec(keyed(move, "c"))
+	if res.OK || res.Error.Code != protocol.InvalidEnvelope || res.Error.Step != 5 || res.Error.Details["reason"] != "too_many_keys" || res.Error.Hint == "" || r.box.runs != 2 {
+		t.Errorf("%s, %d runs", text(res), r.box.runs)
+	}
+	if again := r.exec(keyed(move, "a")); text(again) != text(first) || r.box.runs != 2 {
+		t.Errorf("%s", text(again))
+	}
+	if res := r.exec(move); !res.OK || r.box.runs != 3 {
+		t.Errorf("without a key: %s", text(res))
+	}
+	r.now = r.now.Add(approval.KeyLife)
+	if res := r.exec(keyed(move, "c")); !res.OK || r.box.runs != 4 {
+		t.Errorf("a day later: %s", text(res))
+	}
+}

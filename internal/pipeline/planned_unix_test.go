@@ -86,7 +86,7 @@ func (d dice) pack() (surface, policy string) {
 	}
 	m := map[string]any{"hcp": map[string]string{"version": "1.1"}, "id": "gen", "version": "1.0.0", "summary": "Random.", "adapter": "wrap", "wrap": block}
 	if d.yes() {
-		m["binding"] = map[string]any{"mode": "mock", "hub": "none", "inject": map[string]any{"env": map[string]string{"GEN_TOKEN": "{token}", "GEN_HEADER": "Bearer {token}"}}}
+		m["binding"] = map[string]any{"mode": "mock", "hub": "none", "inject": map[string]any{"env": map[string]string{"GEN_TOKEN": "{token}", "GEN_HEADER": "Bearer {token}"}, "file": map[string]string{"GEN_FILE": "{token}"}}}
 	}
 	argv := []any{"go"}
 	for _, piece := range d.some("--s={s}", "--n={n}", "-x") {

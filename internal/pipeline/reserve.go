@@ -63,6 +63,12 @@ func taken(f approval.Found) *protocol.Error {
 func (r *run) reserve() *protocol.Error {
 	if r.req.IdempotencyKey != "" {
 		held, found, err := r.p.keys.Take(r.claim())
+		if errors.Is(err, approval.ErrTooManyKeys) {
+			e := invalidEnvelope("/idempotency_key", "As many runs as may be are kept under the idempotency keys of this Principal, and none is forgotten before its 24 hours are over; nothing was run.").
+				With("reason", "too_many_keys").WithHint("hcpx help exec")
+			e.Step = 5
+			return e
+		}
 		if err != nil {
 			return unkept(err)
 		}

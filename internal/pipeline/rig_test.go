@@ -47,7 +47,11 @@ func (r *recorder) Jail(s *sandbox.Spec, home string) sandbox.Jail {
 func (r *recorder) Prove(context.Context) sandbox.Rule  { return sandbox.Rule{} }
 func (r *recorder) Check(*sandbox.Spec) *protocol.Error { return r.refuse }
 func (r *recorder) Environ(s *sandbox.Spec, home string) []string {
-	return append([]string{"HOME=" + home}, s.Env...)
+	env := append([]string{"HOME=" + home}, s.Env...)
+	for _, f := range s.Files {
+		env = append(env, f.Env+"="+home+"/given/"+f.Env)
+	}
+	return env
 }
 
 func (r *recorder) Prepare(s *sandbox.Spec) (sandbox.Box, *protocol.Error) {

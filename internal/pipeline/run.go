@@ -119,6 +119,11 @@ func (r *run) release() {
 	r.unreserve()    // of a run that never began
 	r.unguard()      // of a run that did not come to step 9: nothing changed
 	_ = r.closeBox() // of a run that has no outcome; a leftover is cleaned up at the next start
+	if r.world != nil && r.world.Spec != nil {
+		for _, f := range r.world.Spec.Files {
+			clear(f.Content)
+		}
+	}
 	if r.minted != nil {
 		r.minted.Release()
 	}

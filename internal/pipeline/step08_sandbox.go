@@ -37,12 +37,9 @@ func (r *run) enclose() *protocol.Error {
 			return protocol.Fail(protocol.InternalError, fmt.Sprintf("The data directory cannot be made: %v.", err)).WithHint("hcpx doctor")
 		}
 	}
-	env, secrets, err := r.minted.Env(r.pack.Manifest.Binding.Inject)
-	if err != nil {
+	if err := r.inject(); err != nil {
 		return err
 	}
-	r.world.Spec.Env = append(r.world.Spec.Env, env...)
-	r.world.Spec.Secrets = secrets
 	r.world.Spec.Done = r.ctx.Done()
 	box, err := r.p.Gate.Sandbox.Prepare(r.world.Spec)
 	if err != nil {
@@ -50,6 +47,26 @@ func (r *run) enclose() *protocol.Error {
 	}
 	r.box = masked(box, r.mask)
 	return r.guard()
+}
+
+// inject puts the minted credential into the child's environment and files (§8.2), and nowhere else.
+func (r *run) inject() *protocol.Error {
+	b := &r.pack.Manifest.Binding
+	env, secrets, err := r.minted.Env(b.Inject)
+	if err != nil {
+		return err
+	}
+	contents, err := r.minted.Files(b.Files)
+	if err != nil {
+		return err
+	}
+	spec := r.world.Spec
+	spec.Env = append(spec.Env, env...)
+	spec.Secrets = secrets
+	for i, content := range contents { // in the order of World
+		spec.Files[i].Content = content
+	}
+	return nil
 }
 
 // builtinBox runs a command line of the bootstrap pack in this process (§11.4): the sandbox has nothing to

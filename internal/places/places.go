@@ -20,6 +20,7 @@ type Places struct {
 	Home   string // the user's home
 	Config string // $XDG_CONFIG_HOME where it is absolute, "" = ~/.config: it holds hcpx/audit.key
 	Store  string // $HCP_HOME
+	Key    string // HCP_VAULT_KEY_FILE, where it names the key of the vault (§8.3)
 }
 
 // Own is the runtime's directory of configuration, in which the audit's key lies (§15.4).
@@ -107,7 +108,15 @@ func (p Places) Runtime(dir string) string {
 	if p.Home != "" && there(dir, filepath.Join(p.Home, ".config", "hcpx")) {
 		return "the configuration of hcpx"
 	}
+	if p.HoldsKey(dir) {
+		return "the key of the vault " + p.Key
+	}
 	return ""
+}
+
+// HoldsKey says whether a path is the key of the vault, a directory around it, or lies below its name.
+func (p Places) HoldsKey(path string) bool {
+	return p.Key != "" && overlap(Resolve(path), Resolve(p.Key))
 }
 
 // there says whether dir overlaps a place that exists.

@@ -3,6 +3,7 @@ package places
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,38 @@ func Test_10_2_ClosedReadsOfThisUser(t *testing.T) {
 	} {
 		if p.ClosedRead(closed) == "" {
 			t.Errorf("%s is open", closed)
+		}
+	}
+}
+
+// §8.3, §10.2: the key of the vault is closed where it lies, whatever leads there, with every directory around it; its
+// neighbours are not.
+func Test_8_3_TheKeyOfTheVaultIsClosed(t *testing.T) {
+	dir, p := user(t)
+	for _, d := range []string{"keys/deep", "keys/other"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(dir+"/keys", dir+"/way"); err != nil {
+		t.Fatal(err)
+	}
+	p.Key = dir + "/way/deep/vault.key"
+	for _, exists := range []bool{false, true} {
+		if exists {
+			if err := os.WriteFile(p.Key, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, closed := range []string{"/keys/deep/vault.key", "/keys/deep", "/keys", "/way", "/way/deep/vault.key", ""} {
+			if path := dir + closed; !strings.Contains(p.Closed(path), "the key of the vault") && closed != "" || p.ClosedRead(path) == "" || p.Runtime(path) == "" {
+				t.Errorf("%q is open (made: %v)", closed, exists)
+			}
+		}
+		for _, open := range []string{"/keys/other", "/keys/deep/vault.key.pub", "/data"} {
+			if why := p.ClosedRead(dir + open); why != "" {
+				t.Errorf("%q: %s", open, why)
+			}
 		}
 	}
 }

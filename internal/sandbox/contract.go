@@ -36,6 +36,7 @@ type Spec struct {
 	Dir     string    // working directory
 	Env     []string  // NAME=value beyond what every command gets: the manifest's env and the injection
 	Secrets []string  // minted values, masked by whoever shows output; never logged
+	Files   []File    // what only this child may read (§8.2)
 	Read    []string  // readable trees (land, workspace, git directories, pack)
 	Write   []string  // writable trees
 	Exec    []string  // trees whose files may be executed (the pack's own)
@@ -47,6 +48,13 @@ type Spec struct {
 	// Done is closed when the caller gives up before Run, which has a context for that: Prepare ends what it waits for.
 	// nil: never.
 	Done <-chan struct{}
+}
+
+// File lies in the private directory of the run, with mode 0600, where the child can read it and change nothing. The variable Env
+// has its path.
+type File struct {
+	Env     string
+	Content []byte
 }
 
 // Link is a path outside the jail, readable, that stands in the private HOME too when HomeRel is set.

@@ -10,7 +10,7 @@ import (
 // every command.
 func (c *confiner) jail(spec *Spec, home string) Jail {
 	w := &world{spec: spec}
-	return Jail{Declared: accesses(declared(spec)), Own: accesses(parts(home)), Base: accesses(c.shared(w))}
+	return Jail{Declared: accesses(declared(spec)), Own: accesses(parts(home, len(spec.Files) > 0)), Base: accesses(c.shared(w))}
 }
 
 func accesses(grants []grant) []Access {

@@ -33,10 +33,14 @@ func host() {
 		hostOften(s, program)
 	}
 	args := []string{sandboxtest.HelperArg, "sleep", os.Args[3]}
+	var files []sandbox.File
+	if strings.HasPrefix(os.Args[3], "given") {
+		files = []sandbox.File{{Env: "KEY_FILE", Content: []byte("a secret")}}
+	}
 	if strings.HasPrefix(os.Args[3], "headless") {
 		args = []string{familyArg, "headless-children", "2", "1h", os.Args[3]}
 	}
-	box, refused := s.Prepare(&sandbox.Spec{Program: program, Args: args, Limits: sandbox.Limits{Wall: time.Hour}})
+	box, refused := s.Prepare(&sandbox.Spec{Program: program, Args: args, Limits: sandbox.Limits{Wall: time.Hour}, Files: files, Native: os.Args[3] == "given-native"})
 	if refused != nil {
 		fmt.Fprintln(os.Stderr, refused)
 		os.Exit(1)

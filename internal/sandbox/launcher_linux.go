@@ -196,6 +196,9 @@ func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
 	if c.system.options.Keep > 0 {
 		key = w.key()
 		if l := c.take(key); l != nil {
+			if err := l.private.give(spec); err != nil {
+				return nil, unavailable("jail", "The files of the run could not be written: "+errors.Join(err, l.end()).Error()+".")
+			}
 			return &confinedBox{confiner: c, world: w, launcher: l}, nil
 		}
 	}

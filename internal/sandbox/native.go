@@ -54,6 +54,7 @@ type nativeBox struct {
 	system *System
 	spec   *Spec
 	root   string
+	lock   *os.File // of root; nil where there is none
 	ran    atomic.Bool
 	// within starts the command inside something else, where the system has a program for that; confined is the
 	// report then.
@@ -65,21 +66,22 @@ func (s *System) prepareNative(spec *Spec) (Box, *protocol.Error) {
 	if err := checkNative(spec); err != nil {
 		return nil, err
 	}
-	root, err := nativePrivate(s.options.Scratch, spec)
+	root, lock, err := nativePrivate(s.options.Scratch, spec)
 	if err != nil {
 		return nil, protocol.Fail(protocol.InternalError, "The private directory could not be made: "+err.Error()+".")
 	}
-	return &nativeBox{system: s, spec: spec, root: root}, nil
+	return &nativeBox{system: s, spec: spec, root: root, lock: lock}, nil
 }
 
-func nativePrivate(scratch string, spec *Spec) (string, error) {
+func nativePrivate(scratch string, spec *Spec) (string, *os.File, error) {
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	root, err := os.MkdirTemp(scratch, "run-")
+	root, lock, err := ownRoot(scratch)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
+	sweep(scratch, root)
 	for _, part := range []string{homePart, tempPart, binPart} {
 		err = errors.Join(err, os.Mkdir(filepath.Join(root, part), 0o700))
 	}
@@ -88,10 +90,15 @@ func nativePrivate(scratch string, spec *Spec) (string, error) {
 			err = errors.Join(err, link)
 		}
 	}
-	if err = errors.Join(err, linkReads(filepath.Join(root, homePart), spec.Links)); err != nil {
-		return "", errors.Join(err, os.RemoveAll(root))
+	err = errors.Join(err, linkReads(filepath.Join(root, homePart), spec.Links), give(filepath.Join(root, filePart), spec.Files))
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(root))
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
+		}
+		return "", nil, err
 	}
-	return root, nil
+	return root, lock, nil
 }
 
 // linkReads puts the declared reads under ~ at their place in a private HOME (§10.2).
@@ -112,7 +119,14 @@ func linkReads(home string, links []Link) error {
 }
 
 // Close implements Box.
-func (b *nativeBox) Close() error { return removeAll(b.root) }
+func (b *nativeBox) Close() error {
+	err := removeAll(b.root)
+	if b.lock != nil {
+		err = errors.Join(err, b.lock.Close())
+		b.lock = nil
+	}
+	return err
+}
 
 // removeAll removes a tree whose directories may have lost their permissions, and which something that is
 // still alive may change meanwhile: no step follows a link out of the directory that the tree lies in.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,7 @@ type private struct {
 	root  string
 	lock  int // the locked descriptor of root
 	links []Link
+	files bool // the run was given some
 }
 
 // Modes of a slot.
@@ -48,6 +50,7 @@ func newPrivate(scratch string, spec *Spec) (private, error) {
 			n, tries = n+1, 0
 			continue
 		}
+		sweep(scratch, p.root)
 		if err := p.fill(spec); err != nil {
 			return private{}, closing(p.lock, err)
 		}
@@ -153,7 +156,16 @@ func (p *private) fill(spec *Spec) error {
 			return err
 		}
 	}
+	if err := p.give(spec); err != nil {
+		return err
+	}
 	return p.link()
+}
+
+// give writes the files of a run that is about to begin (§8.2).
+func (p *private) give(spec *Spec) error {
+	p.files = len(spec.Files) > 0
+	return give(p.held(filePart), spec.Files)
 }
 
 func (p *private) part(name string) string { return p.root + "/" + name }
@@ -165,18 +177,22 @@ func (p *private) held(name string) string { return handle(p.lock) + "/" + name 
 // link puts the declared reads under ~ at their place in HOME.
 func (p *private) link() error { return linkReads(p.held(homePart), p.links) }
 
-// parts are the rules of a private directory at root: HOME and TMPDIR writable, the links readable.
-func parts(root string) []grant {
-	return []grant{
+// parts are the rules of a private directory at root: HOME and TMPDIR writable, the links readable, and what was given.
+func parts(root string, files bool) []grant {
+	list := []grant{
 		{path: root + "/" + homePart, rights: rightsWrite, private: true},
 		{path: root + "/" + tempPart, rights: rightsWrite, private: true},
 		{path: root + "/" + binPart, rights: rightsRead},
 	}
+	if files {
+		list = append(list, grant{path: root + "/" + filePart, rights: rightsRead})
+	}
+	return list
 }
 
 // grants are the parts as they were made.
 func (p *private) grants() ([]grant, error) {
-	list, held := parts(p.root), parts(handle(p.lock))
+	list, held := parts(p.root, p.files), parts(handle(p.lock), p.files)
 	for i := range list {
 		var st unix.Stat_t
 		if err := unix.Lstat(held[i].path, &st); err != nil {
@@ -187,8 +203,14 @@ func (p *private) grants() ([]grant, error) {
 	return list, nil
 }
 
-// empty removes what a run left, for the next one.
+// empty removes what a run left, for the next one, what it was given first.
 func (p *private) empty() error {
+	if p.files {
+		if err := takeBack(p.held(filePart)); err != nil {
+			return err
+		}
+		p.files = false
+	}
 	for _, part := range []string{homePart, tempPart} {
 		at := p.held(part)
 		var st unix.Stat_t
@@ -239,8 +261,27 @@ func (p *private) release() error {
 	if err == nil {
 		err = unix.Fchmod(p.lock, slotIdle)
 	}
+	return errors.Join(err, p.unlock())
+}
+
+func (p *private) unlock() error {
 	// Closing alone would not unlock while another start is between fork and exec.
-	return errors.Join(err, unix.Flock(p.lock, unix.LOCK_UN), unix.Close(p.lock))
+	return errors.Join(unix.Flock(p.lock, unix.LOCK_UN), unix.Close(p.lock))
+}
+
+// sweepSlot throws away the slot of a runtime that was killed, and what was thrown away before and not removed.
+func sweepSlot(at string, e fs.DirEntry) {
+	if strings.Contains(e.Name(), trashMark) {
+		_ = removeAll(at)
+		return
+	}
+	if info, err := e.Info(); err != nil || info.Mode()&fs.ModeSticky == 0 {
+		return
+	}
+	p := private{root: at}
+	if state, err := p.claim(); err == nil && state == slotOurs { // it was given back meanwhile
+		_ = errors.Join(unix.Fchmod(p.lock, slotIdle), p.unlock())
+	}
 }
 
 // ownScratch makes the directory of private directories and holds it to mode 0700.

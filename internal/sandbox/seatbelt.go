@@ -42,6 +42,9 @@ func seatbeltJail(spec *Spec, home string) Jail {
 		{Path: home + "/" + tempPart, Read: true, Write: true, Tree: true},
 		{Path: home + "/" + binPart, Read: true, Tree: true},
 	}}
+	if len(spec.Files) > 0 {
+		j.Own = append(j.Own, Access{Path: home + "/" + filePart, Read: true, Tree: true})
+	}
 	for _, p := range append([]Program{spec.Program}, spec.Uses...) {
 		j.Declared = append(j.Declared, Access{Path: p.Path, Read: true, Execute: true})
 	}

@@ -122,11 +122,11 @@ func (c *confiner) prepare(spec *Spec) (Box, *protocol.Error) {
 	if err := ownDir(c.system.options.Scratch); err != nil {
 		return nil, unavailable("jail", "The jail could not be built: "+err.Error()+".")
 	}
-	root, err := nativePrivate(c.system.options.Scratch, spec)
+	root, lock, err := nativePrivate(c.system.options.Scratch, spec)
 	if err != nil {
 		return nil, unavailable("jail", "The jail could not be built: "+err.Error()+".")
 	}
-	box := &nativeBox{system: c.system, spec: spec, root: root}
+	box := &nativeBox{system: c.system, spec: spec, root: root, lock: lock}
 	at, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, unavailable("jail", "The jail could not be built: "+errors.Join(err, box.Close()).Error()+".")

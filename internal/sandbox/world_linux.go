@@ -322,6 +322,9 @@ func (w *world) key() string {
 	for _, l := range w.spec.Links {
 		b.WriteString("\x00" + l.HomeRel)
 	}
+	if len(w.spec.Files) > 0 {
+		b.WriteString("\x00" + filePart)
+	}
 	if w.hosts != nil {
 		b.WriteString("\x00" + strings.Join(w.spec.Network.Hosts, "\x00"))
 	}

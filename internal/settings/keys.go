@@ -42,6 +42,8 @@ func keys() []key {
 	confirm.preset = "ask"
 	anchor := choice("audit.anchor", func(s *Settings) *string { return &s.Anchor }, "none", "journald", "syslog")
 	anchor.note, anchor.narrows = "with none, who owns the audit's files can put back an older copy of them all, unseen", nil
+	vault := choice("vault.key", func(s *Settings) *string { return &s.VaultKey }, "file", "passphrase")
+	vault.narrows = nil
 	files := count("packs.max_files", func(s *Settings) *int64 { return &s.PackFiles }, 4096)
 	bytes := size("packs.max_bytes", func(s *Settings) *int64 { return &s.PackBytes }, 64*mib)
 	files.narrows, bytes.narrows = nil, nil
@@ -68,6 +70,8 @@ func keys() []key {
 		choice("sandbox.native_local", func(s *Settings) *string { return &s.Native }, "allow", "forbid"),
 		choice("sandbox.dangerous", func(s *Settings) *string { return &s.Dangerous }, "allow", "forbid"),
 		anchor,
+		vault,
+		endpoints("mothership.endpoints", func(s *Settings) *[]string { return &s.Endpoints }),
 	}
 }
 
@@ -100,6 +104,25 @@ func globs(name, only string, at func(*Settings) *[]string) key {
 	}
 	if only == project {
 		k.narrows = func(*Settings, any) bool { return true }
+	}
+	return k
+}
+
+// endpoints is a list of addresses, each exactly as it is used; without it none is named, with an empty one there are none.
+func endpoints(name string, at func(*Settings) *[]string) key {
+	k := globs(name, "", at)
+	k.read = func(v value) (any, string) {
+		list, ok := v.texts()
+		if !ok || slices.ContainsFunc(list, func(s string) bool { return !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") }) {
+			return nil, name + ` is a list of addresses, as ["https://id.example.org/token"]`
+		}
+		return list, ""
+	}
+	k.show = func(s *Settings) string {
+		if *at(s) == nil {
+			return "what a person connects"
+		}
+		return strings.Join(*at(s), ", ")
 	}
 	return k
 }

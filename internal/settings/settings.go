@@ -35,6 +35,8 @@ type Settings struct {
 	Native       string   // allow | forbid: native-local (§10.3)
 	Dangerous    string   // allow | forbid: interpreters as the program of a command (§10.2)
 	Anchor       string   // none | journald | syslog: where each head of the audit goes as well (§15.4)
+	VaultKey     string   // file | passphrase: what a vault that is made now is kept by (§8.3)
+	Endpoints    []string // token endpoints that packs of mode mothership may have; nil = what a person connects (§8.3)
 	Denies       []Deny   // of a project, in the order of the file
 	from         map[string]string
 }

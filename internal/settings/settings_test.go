@@ -37,6 +37,8 @@ func Test_11_3_WithoutFilesTheDefaultsHold(t *testing.T) {
 		{Key: "sandbox.accept", Value: "", From: "default"},
 		{Key: "sandbox.native_local", Value: "allow", From: "default"}, {Key: "sandbox.dangerous", Value: "allow", From: "default"},
 		{Key: "audit.anchor", Value: "none", From: "default", Note: "with none, who owns the audit's files can put back an older copy of them all, unseen"},
+		{Key: "vault.key", Value: "file", From: "default"},
+		{Key: "mothership.endpoints", Value: "what a person connects", From: "default"},
 	}
 	if diff := cmp.Diff(want, s.Rows()); diff != "" {
 		t.Error(diff)
@@ -71,7 +73,7 @@ max_files = 1_000
 		"limits.wall_max": "managed.toml", "limits.cpu": "default", "limits.files": "config.toml", "limits.file_size": "default",
 		"limits.memory": "default", "limits.processes": "default",
 		"packs.max_files": "config.toml", "packs.max_bytes": "default", "sandbox.accept": "default",
-		"store.home": "default", "packs.sources": "default", "packs.allow": "default", "sandbox.native_local": "default", "sandbox.dangerous": "default", "audit.anchor": "default"}
+		"store.home": "default", "packs.sources": "default", "packs.allow": "default", "sandbox.native_local": "default", "sandbox.dangerous": "default", "audit.anchor": "default", "vault.key": "default", "mothership.endpoints": "default"}
 	if diff := cmp.Diff(want, from); diff != "" {
 		t.Error(diff)
 	}

@@ -20,6 +20,8 @@ type Shelf interface {
 	Names() ([]string, error)
 	// Get reads one record without a lock; fs.ErrNotExist when there is none.
 	Get(name string) ([]byte, error)
+	// Size is how long a record is, without reading it; fs.ErrNotExist when there is none.
+	Size(name string) (int64, error)
 	// Locked runs fn while nobody else changes the shelf. It makes the shelf.
 	Locked(fn func() error) error
 	// Put, Drop and Hold belong into Locked. Drop removes record and hold; no error when there is none.
@@ -62,6 +64,18 @@ func (k shelf) Get(name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return readFile(filepath.Join(k.dir, name))
+}
+
+// Size looks at <kind>/<name>.
+func (k shelf) Size(name string) (int64, error) {
+	if !plainName(name) || strings.HasSuffix(name, heldEnd) {
+		return 0, fs.ErrNotExist
+	}
+	info, err := os.Lstat(filepath.Join(k.dir, name))
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // Locked makes the directory, and sweeps what a crash left in it.
@@ -147,6 +161,12 @@ func (k *memoryShelf) Get(name string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return slices.Clone(data), nil
+}
+
+// Size is that of what is kept.
+func (k *memoryShelf) Size(name string) (int64, error) {
+	data, err := k.Get(name)
+	return int64(len(data)), err
 }
 
 // Locked lets one at a time in.

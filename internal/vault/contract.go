@@ -58,7 +58,8 @@ type Options struct {
 	Dir     string // for record, vault and locks: a directory below HCP_HOME, made 0700 on first need
 	Config  string // the runtime's configuration (places.Own), where vault.key is made on first need
 	KeyFile string // HCP_VAULT_KEY_FILE: a file with an age identity, "" = Config's vault.key
-	Bus     string // DBUS_SESSION_BUS_ADDRESS, "" = no Secret Service; Linux only
+	Bus     string // DBUS_SESSION_BUS_ADDRESS, "" = the bus of Runtime; Linux only
+	Runtime string // XDG_RUNTIME_DIR, in which the bus of a login lies; "" = no Secret Service without Bus
 	// Passphrase asks for the passphrase of the vault, twice when it is fresh; the store clears it. nil = nobody to
 	// ask. A vault that was made with one always needs it.
 	Passphrase func(ctx context.Context, fresh bool) ([]byte, *protocol.Error)

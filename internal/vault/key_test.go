@@ -91,6 +91,36 @@ func Test_8_3_Passphrase(t *testing.T) {
 	}
 }
 
+// §8.3: a vault keeps the key that it was made with: who wants it under a passphrase now is told so, by the next secret and by
+// doctor, and what is kept goes on. Looking asks nobody.
+func Test_8_3_APassphraseWantedTooLate(t *testing.T) {
+	o := home(t)
+	set(t, vault.Open(o), "name", canary)
+	p := &person{says: "phrase one"}
+	o.ByPassphrase, o.Passphrase = true, p.ask
+	s := vault.Open(o)
+	const says = "it was made with a key file, which stays its key"
+	fails(t, s.Set(t.Context(), "new", []byte(canary)), says, "mv ")
+	fails(t, s.Check(t.Context()), says, "mv ")
+	set(t, s, "name", canary+"2")
+	must(t, os.Rename(o.Dir, o.Dir+".old"))
+	s = vault.Open(o)
+	set(t, s, "new", canary)
+	if p.fresh != 1 {
+		t.Errorf("asked %+v", p)
+	}
+	if err := vault.Open(o).Check(t.Context()); err != nil || p.known != 0 {
+		t.Errorf("%v, asked %+v", err, p)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	newKey(t, file)
+	o.KeyFile, o.Dir = file, filepath.Join(t.TempDir(), "secrets") // a key that is named is the key
+	set(t, vault.Open(o), "new", canary)
+	if p.fresh != 1 {
+		t.Errorf("asked %+v", p)
+	}
+}
+
 // §8.3: a new passphrase is no shorter than a secret, and nothing is made without one.
 func Test_8_3_PassphraseOfAFreshVault(t *testing.T) {
 	o := home(t)

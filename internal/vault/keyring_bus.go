@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
 
 	"hcpx/internal/protocol"
 )
@@ -34,9 +36,23 @@ const busPatience = 20 * time.Second
 // unlockHint is the command that opens the service's own dialog.
 const unlockHint = "secret-tool search --unlock application hcpx"
 
-type bus struct{ address string }
+type bus struct{ address, runtime string }
 
-func newRing(o Options) ring { return bus{o.Bus} }
+func newRing(o Options) ring { return bus{o.Bus, o.Runtime} }
+
+// where is the address of the session bus: the one that was told, else the one at its place in the runtime directory of the
+// login, if that is a socket of this user.
+func (b bus) where() string {
+	if b.address != "" || !filepath.IsAbs(b.runtime) {
+		return b.address
+	}
+	path := filepath.Join(b.runtime, "bus")
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || int(st.Uid) != os.Geteuid() {
+		return ""
+	}
+	return "unix:path=" + url.PathEscape(path)
+}
 
 // reachHint is where the bus of a desktop session usually is, for a login that was not told.
 func reachHint() string {
@@ -62,12 +78,13 @@ type wire struct {
 // reach connects to a socket of this machine and nothing else: an address of a bus can also name a host or a
 // program to start.
 func (b bus) reach(ctx context.Context) (session, string, *protocol.Error) {
-	if b.address == "" {
+	address := b.where()
+	if address == "" {
 		return nil, "this login has no session bus", nil
 	}
 	limit, cancel := context.WithTimeout(ctx, busPatience)
 	c := &conversation{limit: limit}
-	raw := dial(limit, b.address)
+	raw := dial(limit, address)
 	if raw == nil {
 		defer cancel()
 		if limit.Err() != nil {

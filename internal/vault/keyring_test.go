@@ -128,6 +128,42 @@ func Test_8_3_Keyring(t *testing.T) {
 	})
 }
 
+// §8.3: without DBUS_SESSION_BUS_ADDRESS the bus is the one at its place in the login's runtime directory, if a socket of this
+// user is there; with it, no other is tried.
+func Test_8_3_TheBusOfTheLogin(t *testing.T) {
+	d, _, o := withKeyring(t)
+	set(t, vault.Open(o), "name", canary)
+	path, _ := strings.CutPrefix(strings.Split(d.address, ",")[0], "unix:path=")
+	o.Bus, o.Runtime = "", filepath.Dir(path)
+	kept(t, o, "name", vault.Keyring, canary)
+	set(t, vault.Open(o), "another", canary)
+	kept(t, o, "another", vault.Keyring, canary)
+	odd := filepath.Join(t.TempDir(), "a,b;c=d%20e")
+	must(t, os.Mkdir(odd, 0o700))
+	must(t, os.Symlink(path, filepath.Join(odd, "bus")))
+	for name, at := range map[string]string{"none": t.TempDir(), "relative": "run", "a link": odd, "no socket": fileAt(t, "bus")} {
+		o.Runtime = at
+		if kind := vault.Open(o).Kind(t.Context()); kind != vault.File {
+			t.Errorf("%s: %s", name, kind)
+		}
+	}
+	o.Runtime = odd
+	must(t, os.Remove(filepath.Join(odd, "bus")))
+	must(t, os.Link(path, filepath.Join(odd, "bus"))) // the same socket, by a name that an address must escape
+	kept(t, o, "name", vault.Keyring, canary)
+	o.Bus = "disabled:"
+	set(t, vault.Open(o), "by choice", canary)
+	kept(t, o, "by choice", vault.File, canary)
+}
+
+// fileAt is a directory with a plain file of that name.
+func fileAt(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	return dir
+}
+
 // withKeyring is a home on a desktop whose keyring is open.
 func withKeyring(t *testing.T) (*desktop, *exec.Cmd, vault.Options) {
 	d := startBus(t)

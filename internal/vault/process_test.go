@@ -5,6 +5,7 @@ package vault_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,8 @@ import (
 
 	"hcpx/internal/vault"
 )
+
+var kills = flag.Int("kills", 30, "how many processes are killed while they write a secret")
 
 const childVar = "VAULT_CHILD"
 
@@ -217,11 +220,7 @@ func Test_8_3_KilledAtRandomMoments(t *testing.T) {
 	set(t, s, "other", "the-other-value")
 	values := []string{"first-value", strings.Repeat("a long value ", 4000)}
 	set(t, s, "name", values[0])
-	kills := 60
-	if testing.Short() {
-		kills = 20
-	}
-	for i := range kills {
+	for i := range *kills {
 		c := child(t, root, "", "set", "name", values[i%2], "0")
 		c.Stderr = nil
 		out, err := c.StdoutPipe()

@@ -97,6 +97,11 @@ func (v *vault) Set(ctx context.Context, name string, value []byte) *protocol.Er
 		if kind, err = v.place(ctx); err != nil {
 			return err
 		}
+		if kind == File {
+			if err := v.asWanted(); err != nil {
+				return err
+			}
+		}
 	}
 	if kind == Keyring {
 		return v.setKeyring(ctx, name, value)
@@ -293,7 +298,22 @@ func (v *vault) keyring(ctx context.Context) (session, *protocol.Error) {
 	return s, err
 }
 
-// Check opens what is kept, without showing any of it.
+// asWanted refuses a vault that lies under a key file where one under a passphrase is wanted: a vault keeps the key that it was
+// made with, so whoever came to want the other would have it in the settings alone.
+func (v *vault) asWanted() *protocol.Error {
+	if !v.o.ByPassphrase || v.o.KeyFile != "" {
+		return nil
+	}
+	_, made := stat(v.path(vaultName))
+	_, own := stat(v.path(ownKeyName))
+	if errors.Is(made, fs.ErrNotExist) || !errors.Is(own, fs.ErrNotExist) {
+		return nil
+	}
+	return fail("The settings want the vault under a passphrase, and it was made with a key file, which stays its key. Move it away and connect again.").
+		WithHint("mv " + protocol.Word(v.o.Dir) + " " + protocol.Word(v.o.Dir+".old"))
+}
+
+// Check opens what is kept, without showing any of it; nobody is asked for a passphrase.
 func (v *vault) Check(ctx context.Context) *protocol.Error {
 	if err := Conceal(); err != nil {
 		return err
@@ -313,6 +333,12 @@ func (v *vault) Check(ctx context.Context) *protocol.Error {
 		}
 	}
 	if _, none := stat(v.path(vaultName)); errors.Is(none, fs.ErrNotExist) && !r.has(File) {
+		return nil
+	}
+	if err := v.asWanted(); err != nil {
+		return err
+	}
+	if _, err := stat(v.path(ownKeyName)); v.o.KeyFile == "" && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	k, err := v.key(ctx)

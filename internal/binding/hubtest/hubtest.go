@@ -82,7 +82,7 @@ func refused(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope
 	if _, err := hub.Connect(t.Context(), b, s, binding.Person{}); err == nil || err.Code != protocol.NotConnected || err.Hint == "" {
 		t.Errorf("Connect: %v", err)
 	}
-	if err := hub.Forget(t.Context(), s.Name()); err != nil {
+	if _, err := hub.Forget(t.Context(), s.Name()); err != nil {
 		t.Errorf("Forget of what was never connected: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func granted(t *testing.T, hub binding.Hub, b *manifest.Binding, s binding.Scope
 	}
 	wg.Wait()
 	for range 2 {
-		if err := hub.Forget(t.Context(), s.Name()); err != nil {
+		if _, err := hub.Forget(t.Context(), s.Name()); err != nil {
 			t.Errorf("Forget: %v", err)
 		}
 	}

@@ -62,6 +62,8 @@ func help(verb string, args []string) int {
 		var text []byte
 		text, err = os.ReadFile(os.Getenv("HOME") + "/" + args[0])
 		_, _ = os.Stdout.Write(text)
+	case "given":
+		err = given(args[0])
 	case "write":
 		err = os.WriteFile(args[0], []byte("written"), 0o644)
 	case "stubborn":
@@ -87,6 +89,21 @@ func help(verb string, args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// given reads a file of the run by its variable, and says its mode.
+func given(name string) error {
+	path := os.Getenv(name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s %v %s", text, info.Mode(), path)
+	return nil
 }
 
 // own looks into a private directory, says what it found, and leaves something that resists removal.

@@ -86,6 +86,7 @@ func Run(t *testing.T, k Kind) {
 	t.Run("ends", func(t *testing.T) { k.ends(t, s) })
 	t.Run("refuses", func(t *testing.T) { k.refuses(t, s) })
 	t.Run("private", func(t *testing.T) { k.private(t, s) })
+	t.Run("§8.2 files", func(t *testing.T) { k.files(t, s) })
 }
 
 // gets is what the child receives.
@@ -323,6 +324,36 @@ func (k Kind) private(t *testing.T, s sandbox.Sandbox) {
 			if o.Exit != 0 || string(o.Stdout) != "empty" {
 				t.Errorf("§10.2 %s: %s%s", name, o.Stdout, o.Stderr)
 			}
+		}
+	}
+}
+
+// files are what one child alone may read: there while it runs, by the path in its variable, and gone afterwards.
+func (k Kind) files(t *testing.T, s sandbox.Sandbox) {
+	for _, content := range []string{"the first\n", "another, and longer\n", ""} {
+		spec := k.Spec(t, "given", "KEY_FILE")
+		spec.Files = []sandbox.File{{Env: "OTHER_FILE", Content: []byte("other")}, {Env: "KEY_FILE", Content: []byte(content)}}
+		o := Exec(t, s, spec)
+		rest, found := strings.CutPrefix(string(o.Stdout), content+" ")
+		mode, path, _ := strings.Cut(rest, " ")
+		if o.Exit != 0 || !found || filepath.Base(path) != "KEY_FILE" || runtime.GOOS != "windows" && mode != "-rw-------" {
+			t.Fatalf("%s%s", o.Stdout, o.Stderr)
+		}
+		if _, err := os.Lstat(path); !os.IsNotExist(err) {
+			t.Errorf("%s outlived its run: %v", path, err)
+		}
+		if !strings.Contains(strings.Join(s.Environ(spec, "/home"), " "), " OTHER_FILE=/home/given/OTHER_FILE KEY_FILE=/home/given/KEY_FILE") {
+			t.Errorf("plan would show %v", s.Environ(spec, "/home"))
+		}
+	}
+	if o := Exec(t, s, k.Spec(t, "given", "KEY_FILE")); o.Exit == 0 {
+		t.Errorf("a run that was given nothing has %s", o.Stdout)
+	}
+	for _, bad := range []string{"", ".", "..", "a/b", "../a"} {
+		spec := k.Spec(t, "exit", "0")
+		spec.Files = []sandbox.File{{Env: bad, Content: []byte("x")}}
+		if box, refused := s.Prepare(spec); refused == nil {
+			t.Errorf("a file named %q was made: %v", bad, box.Close())
 		}
 	}
 }

@@ -419,6 +419,11 @@ func shelf(t *testing.T, s store.Store) {
 	if data, err := k.Get("count"); err != nil || len(data) != workers*turns {
 		t.Errorf("%d of %d changes stand, %v", len(data), workers*turns, err)
 	}
+	for name, want := range map[string]int64{"count": workers * turns, "a": -1, "../state.json": -1, "a.held": -1} {
+		if size, err := k.Size(name); (want < 0) != errors.Is(err, fs.ErrNotExist) || want >= 0 && size != want {
+			t.Errorf("the size of %s: %d, %v", name, size, err)
+		}
+	}
 	hold := func() (release func() error) {
 		if err := k.Locked(func() (err error) { release, err = k.Hold("a"); return err }); err != nil {
 			t.Fatal(err)
