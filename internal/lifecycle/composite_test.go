@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hcpx/internal/adapter/composite"
+	"hcpx/internal/jq"
 	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
@@ -17,7 +18,8 @@ import (
 // composites installs a pack of composites over notes: one calls the brain, one calls that one, one computes only.
 func (w *world) composites() {
 	w.t.Helper()
-	w.Gate.Adapters[manifest.Composite] = composite.New()
+	w.Gate.Adapters[manifest.Composite] = composite.New(jq.New())
+	w.Machine = jq.New()
 	dir := filepath.Join(w.t.TempDir(), "digest")
 	write(w.t, filepath.Join(dir, "surface.json"), `{
   "hcp": { "version": "1.1" }, "id": "digest", "version": "1.0.0", "summary": "Sums notes up.", "adapter": "composite",
