@@ -49,6 +49,9 @@ var rooms = []struct {
 	{"internal/adapter", "protocol jsondoc manifest sandbox"},
 	{"internal/adapter/wrap", "protocol egress jsondoc manifest sandbox adapter"},
 	{"internal/adapter/composite", "protocol jsondoc manifest policy adapter"},
+	{"internal/adapter/composite/machinetest", "protocol jsondoc adapter/composite"},
+	{"internal/jq", "protocol jsondoc adapter/composite"},
+	{"internal/jq/worker", "protocol jsondoc sandbox adapter/composite"},
 	{"internal/store", "protocol disk jsondoc pack grant stamp"},
 	{"internal/store/storetest", "protocol pack grant store"},
 	{"internal/approval", "protocol jsondoc store"},
@@ -56,12 +59,12 @@ var rooms = []struct {
 	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
 	{"internal/conformance", "protocol jsondoc examples"},
 	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
-	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate"},
+	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
-	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples demogit"},
+	{"internal/cli", "protocol jsondoc manifest adapter/composite jq/worker audit grant settings session approval lifecycle lint conformance app examples demogit"},
 	{"cmd/hcpx", "cli sandbox learn"},
-	{"cmd/hcpxd", "cli sandbox learn"},
+	{"cmd/hcpxd", "cli sandbox learn jq jq/worker"},
 }
 
 // room is one package as parsed.

@@ -21,4 +21,4 @@ func main() {
 	os.Exit(run())
 }
 
-func run() int { return cli.Process(nil) }
+func run() int { return cli.Process(nil, nil) }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"hcpx/internal/jq"
+	"hcpx/internal/jq/worker"
 	"hcpx/internal/learn"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -25,6 +27,9 @@ import (
 const asProgram = "HCPX_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	if code, ok := worker.Stage(os.Args, jq.New(), os.Stdin, os.Stdout); ok {
+		os.Exit(code)
+	}
 	redteamtest.Attacker()
 	if code, ok := sandbox.Inner(os.Args); ok {
 		os.Exit(code)
@@ -35,7 +40,23 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run())
 	}
-	os.Exit(m.Run())
+	os.Exit(besideItself(m.Run))
+}
+
+// besideItself puts this test binary beside itself as the hcpxd that the program looks for there.
+func besideItself(tests func() int) int {
+	self, err := os.Executable()
+	if err == nil {
+		path := filepath.Join(filepath.Dir(self), "hcpxd")
+		if err = os.Symlink(self, path); err == nil {
+			defer os.Remove(path)
+		}
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return tests()
 }
 
 // home is a store with one pack, whose command starts a process in a session of its own and then waits.

@@ -43,6 +43,12 @@ type Foreseer interface {
 	Foresee(ctx context.Context, args *jsondoc.Node) []*jsondoc.Node
 }
 
+// Warmer is a Command whose run waits for something that can begin beside the steps before it.
+type Warmer interface {
+	// Warm begins it and does not wait. It is asked once everything that could refuse the run has not.
+	Warm()
+}
+
 // Call is what step 5 rendered: it is what confirm, plan and audit show and what runs.
 type Call struct {
 	Args  *jsondoc.Node // after defaults

@@ -22,6 +22,7 @@ import (
 	"hcpx/internal/binding"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
+	"hcpx/internal/jq"
 	"hcpx/internal/lifecycle"
 	"hcpx/internal/manifest"
 	"hcpx/internal/pipeline"
@@ -101,7 +102,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	now := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 	g := &gate.Gate{Store: w.st, Sandbox: box, Hub: binding.NewHub(binding.Options{}), Now: now, Places: places.Places{Home: t.TempDir(), Store: w.st.Home()}, Rules: app.rules(),
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New(jq.New())}}
 	log := &audit.Memory{}
 	w.life = &lifecycle.Lifecycle{Store: w.st, Audit: log, Gate: g, Now: now, NewID: func() string { return "id" },
 		AgentEnvelope: w.set.ConfirmAgent == "envelope", NoSelfConfirm: w.set.ConfirmAgent == "approval"}

@@ -47,6 +47,8 @@ type Options struct {
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	// Passphrase asks a person for that of the vault (§8.3); nil: nobody can be asked.
 	Passphrase func(ctx context.Context, fresh bool) ([]byte, *protocol.Error)
+	// Machine evaluates the expressions of composites (§3.5); nil: none is evaluated.
+	Machine composite.Machine
 	// Builtin runs a command line of the bootstrap pack in process (§11.4); nil: hcp-cli is not executable.
 	Builtin func(ctx context.Context, s protocol.Session, argv []string) (stdout []byte, exit int)
 }
@@ -210,7 +212,7 @@ func (a *App) newGate() *gate.Gate {
 	g := &gate.Gate{
 		Store:    a.store(),
 		Sandbox:  a.guarded(a.system()),
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New(a.o.Machine)},
 		Now:      a.o.Now, Places: a.places, Limits: a.limits(), Rules: a.rules(),
 	}
 	if g.Hub = a.newHub(g); a.o.Watch != nil {
@@ -275,6 +277,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 			return a.exec().Exec(ctx, s, envelope)
 		},
 		AgentEnvelope: a.settings.ConfirmAgent == "envelope", NoSelfConfirm: a.settings.ConfirmAgent == "approval", Sources: a.settings.Sources,
+		Machine: a.o.Machine,
 	}
 }
 

@@ -63,7 +63,7 @@ func TestHCP_12_1_7_BadSettingsAreAFinding(t *testing.T) {
 	if v := a.Health().Status(s); v.Exit != 1 {
 		t.Errorf("status: %+v", v)
 	}
-	if v := a.Health().Lint([]string{t.TempDir()}); len(v.Issues) == 0 {
+	if v, err := a.Health().Lint([]string{t.TempDir()}); err != nil || len(v.Issues) == 0 {
 		t.Error("lint looks at nothing")
 	}
 	fault.Step = 2

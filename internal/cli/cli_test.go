@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"hcpx/internal/jq"
 	"hcpx/internal/protocol"
 )
 
@@ -54,7 +55,8 @@ func terminalFree(t *testing.T, args ...string) (Env, *bytes.Buffer, *bytes.Buff
 			return map[string]string{"HCP_HOME": filepath.Join(home, "store"), "HCP_PRINCIPAL": "human:ada"}[name]
 		},
 		Dir: home, UserHome: home, User: func() string { return "ada" },
-		Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Now:     func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Machine: jq.New(),
 	}, &out, &errs
 }
 

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"hcpx/internal/adapter/composite"
+	"hcpx/internal/jq/worker"
 	"hcpx/internal/protocol"
 )
 
@@ -12,6 +15,27 @@ const daemon = "hcpxd"
 
 // Daemon is what hcpxd does itself, of the words that the core hands over to it.
 type Daemon struct{}
+
+// beside is a program in the directory of this one, never one from PATH.
+func (d *deps) beside(name string) (string, error) {
+	if d.env.Self == nil {
+		return "", errors.New("this program has no place")
+	}
+	self, err := d.env.Self()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(self), name), nil
+}
+
+// machine evaluates the expressions of composites (§3.5): in hcpxd, unless this process has a machine itself.
+func (d *deps) machine() composite.Machine {
+	if d.env.Machine != nil {
+		return d.env.Machine
+	}
+	d.worker = worker.New(func() (string, error) { return d.beside(daemon) })
+	return d.worker
+}
 
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {
@@ -33,16 +57,15 @@ func (d *deps) handOver(args []string) error {
 		return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is done by %s, which is not %s.", word, daemon, where)).
 			With("program", daemon).WithHint("put the " + daemon + " of the same release beside hcpx")
 	}
-	if d.env.Self == nil || d.env.Become == nil {
+	program, err := d.beside(daemon)
+	switch {
+	case d.env.Become == nil:
 		return missing("reachable from here")
-	}
-	self, err := d.env.Self()
-	if err != nil {
+	case err != nil:
 		return missing("found, since the place of this program is not known")
 	}
-	program := filepath.Join(filepath.Dir(self), daemon)
 	if err := d.env.Become(program, append([]string{program}, args...)); err != nil {
-		return missing("in " + filepath.Dir(self))
+		return missing("in " + filepath.Dir(program))
 	}
 	return nil
 }

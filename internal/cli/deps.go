@@ -4,6 +4,7 @@ import (
 	"bufio"
 
 	"hcpx/internal/app"
+	"hcpx/internal/jq/worker"
 	"hcpx/internal/protocol"
 	"hcpx/internal/session"
 )
@@ -19,10 +20,18 @@ type deps struct {
 
 	lines   *bufio.Reader // standard input, once lines of it are secrets
 	opened  *app.App
+	worker  *worker.Client    // where the core has expressions evaluated
 	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
 }
 
 func newDeps(env Env) *deps { return &deps{env: env} }
+
+// close ends what this command line started beside itself.
+func (d *deps) close() {
+	if d.worker != nil {
+		d.worker.Close()
+	}
+}
 
 func (d *deps) json() bool { return d.asJSON || d.flags.JSON }
 
@@ -37,6 +46,7 @@ func (d *deps) app() (*app.App, error) {
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome, Managed: d.env.Managed,
 		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done, Passphrase: d.passphrase,
+		Machine: d.machine(),
 	})
 	if err != nil {
 		return nil, err

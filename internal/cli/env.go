@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"hcpx/internal/adapter/composite"
 )
 
 // Env is what the process has. Nothing in this room reads the process itself.
@@ -37,6 +39,8 @@ type Env struct {
 	Become func(program string, argv []string) error
 	// Daemon is set in hcpxd alone; nil: its words are handed over.
 	Daemon *Daemon
+	// Machine evaluates the expressions of composites in this process (§3.5); nil: a process of hcpxd does.
+	Machine composite.Machine
 }
 
 // System is the Env of this process.

@@ -14,6 +14,7 @@ import (
 // pack enters by the same tree, in process (builtin.go).
 func Main(ctx context.Context, env Env) int {
 	d := newDeps(env)
+	defer d.close()
 	return d.run(ctx, env.Args)
 }
 

@@ -5,17 +5,19 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"hcpx/internal/adapter/composite"
 )
 
-// Process runs this process's own command line and gives its exit code. parts is what hcpxd does itself; the core has
-// none of it.
-func Process(parts *Daemon) int {
+// Process runs this process's own command line and gives its exit code. parts is what hcpxd does itself, and machine
+// evaluates expressions in it; the core has neither.
+func Process(parts *Daemon, machine composite.Machine) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ready := make(chan struct{})
 	go signals(cancel, ready)
 	env := System()
-	env.Ready, env.Daemon = ready, parts
+	env.Ready, env.Daemon, env.Machine = ready, parts, machine
 	return Main(ctx, env)
 }
 

@@ -67,7 +67,10 @@ func runLint(_ context.Context, d *deps, o lintOptions) error {
 	if err != nil {
 		return err
 	}
-	v := a.Health().Lint(o.Dirs)
+	v, refusal := a.Health().Lint(o.Dirs)
+	if refusal != nil {
+		return refusal
+	}
 	err = d.show(v, func(p *page) {
 		showIssues(p, v.Issues)
 		failures, warnings := count(v.Issues)

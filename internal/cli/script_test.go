@@ -12,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hcpx/internal/jq"
+	"hcpx/internal/jq/worker"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/sandbox"
 )
@@ -29,6 +31,13 @@ func TestMain(m *testing.M) {
 			}
 			env.Managed = env.Getenv("MANAGED")
 			os.Exit(Main(context.Background(), env))
+		},
+		"hcpxd": func() { // beside hcpx: what evaluates expressions
+			code, ok := worker.Stage(os.Args, jq.New(), os.Stdin, os.Stdout)
+			if !ok {
+				code = 70
+			}
+			os.Exit(code)
 		},
 	})
 }

@@ -23,7 +23,7 @@ func (t target) New(home string) (conformance.Runtime, error) {
 	d := newDeps(t.env)
 	a, refusal := app.Open(app.Options{
 		Home: home, UserHome: filepath.Join(around, "user"), Managed: filepath.Join(around, "managed.toml"), Now: t.env.Now,
-		Watch: &watch, Builtin: d.builtin, Ready: t.env.Ready,
+		Watch: &watch, Builtin: d.builtin, Ready: t.env.Ready, Machine: d.machine(),
 		Getenv: func(name string) string {
 			if name == "PATH" {
 				return t.env.Getenv(name)
@@ -44,7 +44,7 @@ func (t target) New(home string) (conformance.Runtime, error) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	return &judged{Executor: x, life: life, watch: &watch}, nil
+	return &judged{Executor: x, life: life, watch: &watch, done: d.close}, nil
 }
 
 // judged is one runtime under test.
@@ -52,9 +52,13 @@ type judged struct {
 	protocol.Executor
 	life  *lifecycle.Lifecycle
 	watch *app.Watch
+	done  func()
 }
 
-func (j *judged) Lint(dirs []string) []protocol.Issue { return j.life.Lint(dirs).Issues }
+func (j *judged) Lint(dirs []string) ([]protocol.Issue, *protocol.Error) {
+	v, err := j.life.Lint(dirs)
+	return v.Issues, err
+}
 
 func (j *judged) Install(s protocol.Session, dirs []string, allow bool) *protocol.Error {
 	_, err := j.life.Install(s, dirs, lifecycle.InstallOptions{AllowBin: allow, AllowRead: allow})
@@ -127,4 +131,7 @@ func (j *judged) Trace() conformance.Trace {
 	return conformance.Trace{Minted: n.Minted, Spawned: n.Spawned, Intents: n.Intents, Outcomes: n.Outcomes, Denials: n.Denials}
 }
 
-func (j *judged) Close() error { return nil }
+func (j *judged) Close() error {
+	j.done()
+	return nil
+}

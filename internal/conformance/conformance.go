@@ -36,7 +36,7 @@ type Target interface {
 // Principal; a refusal is its code, and nil means that it was done.
 type Runtime interface {
 	protocol.Executor
-	Lint(dirs []string) []protocol.Issue
+	Lint(dirs []string) ([]protocol.Issue, *protocol.Error)
 	// Install installs the packs of one call; with allow it also allows the programs and paths that they need.
 	Install(s protocol.Session, dirs []string, allow bool) *protocol.Error
 	Activate(s protocol.Session, ids []string) *protocol.Error

@@ -36,8 +36,8 @@ func (r *refuser) Plan(ctx context.Context, s protocol.Session, e []byte) protoc
 	return r.Exec(ctx, s, e)
 }
 
-func (r *refuser) Lint([]string) []protocol.Issue {
-	return []protocol.Issue{protocol.NewIssue("pack.unreadable", "surface.json", "Nothing can be read.")}
+func (r *refuser) Lint([]string) ([]protocol.Issue, *protocol.Error) {
+	return []protocol.Issue{protocol.NewIssue("pack.unreadable", "surface.json", "Nothing can be read.")}, nil
 }
 
 func (r *refuser) Install(protocol.Session, []string, bool) *protocol.Error { return r.no("install") }
@@ -88,7 +88,7 @@ func (c *consenter) Exec(context.Context, protocol.Session, []byte) protocol.Res
 	return protocol.Result{OK: true, Result: json.RawMessage("{}")}
 }
 
-func (c *consenter) Lint([]string) []protocol.Issue                           { return nil }
+func (c *consenter) Lint([]string) ([]protocol.Issue, *protocol.Error)        { return nil, nil }
 func (c *consenter) Install(protocol.Session, []string, bool) *protocol.Error { return nil }
 func (c *consenter) Activate(protocol.Session, []string) *protocol.Error      { return nil }
 func (c *consenter) Connect(protocol.Session, string) *protocol.Error         { return nil }

@@ -155,7 +155,10 @@ func (p *play) become(what string, args []string) error {
 
 func (p *play) lint(args []string) error {
 	ids, want := cutWant(args)
-	issues := p.rt.Lint(p.paths(ids))
+	issues, refusal := p.rt.Lint(p.paths(ids))
+	if refusal != nil {
+		return fmt.Errorf("lint was refused: %s", refusal.Message)
+	}
 	var errs, all []string
 	for _, i := range issues {
 		all = append(all, string(i.Code))

@@ -24,52 +24,85 @@ type compiled struct {
 // Verb is step 3: the command is declared, this build has its adapter, nothing that must be understood is
 // unknown (§2.6), and every step of a composite resolves (§3.5).
 func (g *Gate) Verb(st *store.State, session string, l *Loaded, key string) (*Verb, *protocol.Error) {
-	return g.resolve(st, session, l, key, 1)
+	r := (&resolving{g, st, session, map[string]*resolved{}}).command(l, key)
+	return r.verb, r.err
 }
 
-func (g *Gate) resolve(st *store.State, session string, l *Loaded, key string, depth int) (*Verb, *protocol.Error) {
-	v, err := g.declared(l, key)
-	if err != nil {
-		return nil, err
+// resolving is one walk over a command and what it calls. Each command is looked at once, however many steps lead to
+// it: eight composites of 64 steps each would have more ways than anybody can walk.
+type resolving struct {
+	*Gate
+	st      *store.State
+	session string
+	seen    map[string]*resolved // by pack/verb
+}
+
+// resolved is what became of a command. height counts the commands on the longest way down from it, 0 while they are
+// still looked at.
+type resolved struct {
+	verb   *Verb
+	err    *protocol.Error
+	height int
+}
+
+func (w *resolving) command(l *Loaded, key string) *resolved {
+	id := l.ID + "/" + key
+	if r := w.seen[id]; r != nil {
+		if r.height == 0 && r.err == nil {
+			return &resolved{err: notExecutable("cycle", fmt.Sprintf("Composite %s leads back to itself.", id))}
+		}
+		return r
 	}
-	if depth > maxNesting {
-		return nil, notExecutable("nesting", fmt.Sprintf("Composite %s/%s nests more than %d deep.", l.ID, key, maxNesting))
-	}
-	for _, step := range v.Adapter.Steps() {
-		if err := g.step(st, session, v, step, depth); err != nil {
-			return nil, err
+	r := &resolved{}
+	w.seen[id] = r
+	v, err := w.declared(l, key)
+	deepest := 0
+	for i := 0; err == nil && i < len(v.Adapter.Steps()); i++ {
+		var sub *resolved
+		if sub, err = w.step(v, v.Adapter.Steps()[i]); err == nil {
+			deepest = max(deepest, sub.height)
 		}
 	}
-	return v, nil
+	if err == nil && deepest >= maxNesting {
+		err = notExecutable("nesting", fmt.Sprintf("Composite %s nests more than %d deep.", id, maxNesting))
+	}
+	if err != nil {
+		v = nil
+	}
+	*r = resolved{v, err, deepest + 1}
+	return r
 }
 
 // step resolves one call of a composite, and refuses a write below a read.
-func (g *Gate) step(st *store.State, session string, v *Verb, step adapter.Step, depth int) *protocol.Error {
-	inner, err := g.Pack(st, session, step.Pack)
-	at, sub := 2, (*Verb)(nil)
+func (w *resolving) step(v *Verb, step adapter.Step) (*resolved, *protocol.Error) {
+	inner, err := w.Pack(w.st, w.session, step.Pack)
+	at, sub := 2, (*resolved)(nil)
 	if err == nil {
 		at = 3
-		sub, err = g.resolve(st, session, inner, step.Verb, depth+1)
+		if sub = w.command(inner, step.Verb); sub.err != nil {
+			own := *sub.err // others may meet it too
+			err = &own
+		}
 	}
 	if err != nil {
 		if err.Step == 0 {
 			err.Step = at
 		}
 		if err.Code == protocol.CompositeEscalation {
-			return err
+			return nil, err
 		}
-		return notExecutable("step", fmt.Sprintf("Step %q of %s/%s cannot run: %s", step.ID, v.ID, v.Command.Key, err.Message)).
+		return nil, notExecutable("step", fmt.Sprintf("Step %q of %s/%s cannot run: %s", step.ID, v.ID, v.Command.Key, err.Message)).
 			With("step_id", step.ID).With("error", err).WithHint(err.Hint)
 	}
-	if v.Entry.Operation == protocol.Read && sub.Entry.Operation == protocol.Write {
-		return protocol.Fail(protocol.CompositeEscalation, fmt.Sprintf("%s/%s is a read, but its step %q calls the write %s/%s.",
+	if v.Entry.Operation == protocol.Read && sub.verb.Entry.Operation == protocol.Write {
+		return nil, protocol.Fail(protocol.CompositeEscalation, fmt.Sprintf("%s/%s is a read, but its step %q calls the write %s/%s.",
 			v.ID, v.Command.Key, step.ID, step.Pack, step.Verb)).With("step_id", step.ID)
 	}
-	if sub.Entry.Confirm && !v.Entry.Confirm {
-		return notExecutable("confirm", fmt.Sprintf("Step %q of %s/%s calls %s/%s, which needs a confirmation that the composite does not ask for.",
+	if sub.verb.Entry.Confirm && !v.Entry.Confirm {
+		return nil, notExecutable("confirm", fmt.Sprintf("Step %q of %s/%s calls %s/%s, which needs a confirmation that the composite does not ask for.",
 			step.ID, v.ID, v.Command.Key, step.Pack, step.Verb)).With("step_id", step.ID)
 	}
-	return nil
+	return sub, nil
 }
 
 // declared finds and compiles a command of the pack, once. What is not declared is not kept, or callers who guess

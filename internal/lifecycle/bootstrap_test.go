@@ -20,12 +20,15 @@ func TestHCP_11_4_BootstrapPackFollowsEveryRule(t *testing.T) {
 	if p.Manifest.Version != bootstrapVersion || p.Manifest.Plane != "runtime" || p.Manifest.Binding.Mode != "local" {
 		t.Errorf("version %s, plane %s, binding %s", p.Manifest.Version, p.Manifest.Plane, p.Manifest.Binding.Mode)
 	}
-	issues := lint.Run([]lint.Source{{Dir: "hcp-cli", Name: "hcp-cli", FS: src}}, lint.Options{BootstrapDigest: BootstrapDigest})
+	issues, refusal := lint.Run([]lint.Source{{Dir: "hcp-cli", Name: "hcp-cli", FS: src}}, lint.Options{BootstrapDigest: BootstrapDigest})
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
 	for _, i := range issues {
 		t.Errorf("%s:%d:%d %s %s", i.File, i.Line, i.Column, i.Code, i.Message)
 	}
-	issues = lint.Run([]lint.Source{{Dir: "hcp-cli", Name: "hcp-cli", FS: src}}, lint.Options{})
-	if !protocol.HasErrors(issues) {
+	issues, refusal = lint.Run([]lint.Source{{Dir: "hcp-cli", Name: "hcp-cli", FS: src}}, lint.Options{})
+	if refusal != nil || !protocol.HasErrors(issues) {
 		t.Error("the reserved id passes without the embedded digest")
 	}
 }

@@ -129,7 +129,11 @@ func (h *health) examine(id string) {
 		h.fail("pack", id, err.Message, err.Hint)
 		return
 	}
-	for _, i := range h.lintInstalled(id) {
+	issues, err := h.lintInstalled(id)
+	if err != nil {
+		h.fail("pack", id, "It cannot be linted: "+err.Message, err.Hint)
+	}
+	for _, i := range issues {
 		if i.Severity == protocol.SeverityError {
 			h.fail("pack", id, fmt.Sprintf("It no longer passes lint: %s:%d:%d %s: %s", i.File, i.Line, i.Column, i.Code, i.Message), "hcpx lint "+protocol.Word(loaded.Dir))
 		}

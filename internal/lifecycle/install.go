@@ -134,9 +134,12 @@ func (in *installing) openAll(names []string) ([]*source, *protocol.Error) {
 		}
 	}
 	if len(unreadable) > 0 {
-		unreadable = append(unreadable, in.lintSources(sources)...)
-		closeAll(sources)
-		return nil, lintFailed(sortedIssues(unreadable), names...)
+		defer closeAll(sources)
+		issues, err := in.lintSources(sources)
+		if err != nil {
+			return nil, err
+		}
+		return nil, lintFailed(sortedIssues(append(unreadable, issues...)), names...)
 	}
 	return sources, nil
 }
@@ -158,7 +161,10 @@ func closeAll(sources []*source) {
 // lintAll is HCP-11.1-2a and HCP-11.1-2b: lint is never skipped, and a pack that fails it is not
 // installed, nor is any other of the call.
 func (in *installing) lintAll(sources []*source) ([]protocol.Issue, *protocol.Error) {
-	issues := in.lintSources(sources)
+	issues, err := in.lintSources(sources)
+	if err != nil {
+		return nil, err
+	}
 	if protocol.HasErrors(issues) {
 		return nil, lintFailed(issues, shownOf(sources)...)
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"hcpx/internal/adapter/composite"
 	"hcpx/internal/audit"
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
@@ -50,6 +51,8 @@ type Lifecycle struct {
 	Limits pack.Limits
 	// Run runs a preview, through the whole pipeline (§15.3); nil: none is shown, and nothing with one is approved.
 	Run func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result
+	// Machine judges the expressions of composites, for lint (§3.5); nil: a pack that has some cannot be linted.
+	Machine composite.Machine
 	// AuditHealth answers what is wrong with the audit, for doctor and status; it writes nothing.
 	AuditHealth func() error
 	// Keeper is where secrets are kept, for doctor (§8.3); nil where none is.

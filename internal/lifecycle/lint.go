@@ -14,8 +14,8 @@ import (
 )
 
 // Lint checks pack directories (§14.2). It needs no grant, changes nothing and touches no store; packs of
-// one call see each other.
-func (l *Lifecycle) Lint(dirs []string) LintView {
+// one call see each other. The refusal says that nothing was judged.
+func (l *Lifecycle) Lint(dirs []string) (LintView, *protocol.Error) {
 	var sources []lint.Source
 	var unreadable []protocol.Issue
 	for _, dir := range dirs {
@@ -26,7 +26,10 @@ func (l *Lifecycle) Lint(dirs []string) LintView {
 		}
 		sources = append(sources, src)
 	}
-	issues := lint.Run(sources, lint.Options{BootstrapDigest: BootstrapDigest, Limits: l.Limits})
+	issues, err := lint.Run(sources, lint.Options{BootstrapDigest: BootstrapDigest, Limits: l.Limits, Machine: l.Machine})
+	if err != nil {
+		return LintView{Issues: []protocol.Issue{}}, err
+	}
 	if len(dirs) > 1 && len(sources) == 1 {
 		for i := range issues {
 			issues[i].Dir = sources[0].Dir
@@ -35,7 +38,7 @@ func (l *Lifecycle) Lint(dirs []string) LintView {
 	if len(dirs) == 1 && len(unreadable) == 1 {
 		unreadable[0].Dir = ""
 	}
-	return LintView{Issues: sortedIssues(append(unreadable, issues...))}
+	return LintView{Issues: sortedIssues(append(unreadable, issues...))}, nil
 }
 
 // notReadable is pack.unreadable for a source that can't be opened at all.
@@ -56,13 +59,13 @@ func plainReason(err error) string {
 
 // lintSources is the lint of install (HCP-11.1-2a): never skipped, all sources before any is installed,
 // and against the packs that the store has.
-func (l *Lifecycle) lintSources(sources []*source) []protocol.Issue {
+func (l *Lifecycle) lintSources(sources []*source) ([]protocol.Issue, *protocol.Error) {
 	var list []lint.Source
 	for _, src := range sources {
 		list = append(list, lint.Source{Dir: src.shown, FS: src.fs, Name: src.name})
 	}
-	issues := lint.Run(list, lint.Options{Installed: l.installedPack, BootstrapDigest: BootstrapDigest, Limits: l.Limits})
-	return sortedIssues(issues)
+	issues, err := lint.Run(list, lint.Options{Installed: l.installedPack, BootstrapDigest: BootstrapDigest, Limits: l.Limits, Machine: l.Machine})
+	return sortedIssues(issues), err
 }
 
 // installedPack opens a pack of the store for cross-pack rules; nil when there is none that can be used.
@@ -75,13 +78,13 @@ func (l *Lifecycle) installedPack(id string) *pack.Pack {
 }
 
 // lintInstalled lints a pack where it lies, for doctor: a newer runtime may know more.
-func (l *Lifecycle) lintInstalled(id string) []protocol.Issue {
+func (l *Lifecycle) lintInstalled(id string) ([]protocol.Issue, *protocol.Error) {
 	src, err := lint.Open(l.Store.Dir(id))
 	if err != nil {
-		return []protocol.Issue{notReadable(id, err)}
+		return []protocol.Issue{notReadable(id, err)}, nil
 	}
 	src.Dir, src.Name = id, id
-	options := lint.Options{Installed: l.installedPack, Limits: l.Limits}
+	options := lint.Options{Installed: l.installedPack, Limits: l.Limits, Machine: l.Machine}
 	if id == gate.Bootstrap {
 		options.BootstrapDigest = BootstrapDigest
 	}

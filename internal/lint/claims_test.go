@@ -29,7 +29,7 @@ func codes(t *testing.T, changes ...change) []string {
 		files[c.file].Data = []byte(strings.Replace(text, c.old, c.new, 1))
 	}
 	var out []string
-	for _, i := range Run([]Source{{FS: files, Name: "notes"}}, Options{}) {
+	for _, i := range look([]Source{{FS: files, Name: "notes"}}, Options{}) {
 		out = append(out, string(i.Code))
 	}
 	slices.Sort(out)
@@ -99,7 +99,7 @@ func TestHCP_14_3_1_EachViolationFailsLint(t *testing.T) {
 		"policy.confirm-on-read": "policy.confirm-on-read", "skill.credential": "skill.credential", "skill.host-path": "skill.host-path",
 		"skill.undeclared-command": "skill.undeclared-command", "binding.modes": "binding.modes",
 	} {
-		issues := Run([]Source{load(t, "testdata/broken/"+file+".txtar").source}, Options{})
+		issues := look([]Source{load(t, "testdata/broken/"+file+".txtar").source}, Options{})
 		if !protocol.HasErrors(issues) || issues[0].Code != code {
 			t.Errorf("%s: %v", code, shown(issues))
 		}

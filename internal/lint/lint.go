@@ -11,6 +11,7 @@
 package lint
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -40,6 +41,7 @@ type Options struct {
 	Installed       func(id string) *pack.Pack // nil, or nil for an id that is not installed
 	BootstrapDigest string                     // the one digest with which hcp-cli may have its id (§11.4)
 	Limits          pack.Limits
+	Machine         composite.Machine // judges the expressions of composites; needed where there are any
 }
 
 // Open makes a Source of a directory. Links are followed inside of it only. Its handle is closed when the
@@ -62,8 +64,8 @@ func Open(dir string) (Source, error) {
 }
 
 // Run judges the sources together and returns all issues in order (HCP-14.2-7): each violation of §14.2 is
-// an error (HCP-14.3-1).
-func Run(sources []Source, o Options) []protocol.Issue {
+// an error (HCP-14.3-1). The refusal says that nothing was judged, since there are expressions and no machine for them.
+func Run(sources []Source, o Options) ([]protocol.Issue, *protocol.Error) {
 	s := surroundings{packs: map[string]*pack.Pack{}, installed: o.Installed}
 	var judges []*judge
 	for _, src := range sources {
@@ -76,6 +78,9 @@ func Run(sources []Source, o Options) []protocol.Issue {
 		}
 		judges = append(judges, &judge{Pack: p, name: src.Name, issues: issues})
 	}
+	if err := expressions(judges, o.Machine); err != nil {
+		return nil, err
+	}
 	var all []protocol.Issue
 	for i, j := range judges {
 		j.run(s)
@@ -87,7 +92,38 @@ func Run(sources []Source, o Options) []protocol.Issue {
 		}
 	}
 	protocol.SortIssues(all)
-	return slices.Compact(all)
+	return slices.Compact(all), nil
+}
+
+// expressions has all jq of the call judged, at once (§3.5).
+func expressions(judges []*judge, m composite.Machine) *protocol.Error {
+	var texts []string
+	var found []func(error)
+	for _, j := range judges {
+		if j.Manifest == nil {
+			continue
+		}
+		for _, e := range composite.Expressions(j.Manifest) {
+			texts = append(texts, e.Text)
+			found = append(found, func(err error) { j.add(e.Issue(err)) })
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if m == nil {
+		return protocol.Fail(protocol.ComponentMissing, "There is nothing here that reads the expressions of a composite.").WithHint("hcpx doctor")
+	}
+	faults, err := m.Check(context.Background(), texts)
+	if err != nil {
+		return err
+	}
+	for i, fault := range faults {
+		if fault != nil {
+			found[i](fault)
+		}
+	}
+	return nil
 }
 
 // surroundings are the packs that steps may call: those of the call before those that are installed.
@@ -148,7 +184,7 @@ func (j *judge) adapters(s surroundings) {
 			}
 			return s.lookup(id)
 		})...)
-		kind = composite.New()
+		kind = composite.New(nil)
 	default:
 		j.openapi()
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"hcpx/internal/jq"
 	"hcpx/internal/pack"
 	"hcpx/internal/protocol"
 )
@@ -39,6 +40,16 @@ func base(t testing.TB, name string) fstest.MapFS {
 		t.Fatal(err)
 	}
 	return tree(a)
+}
+
+// look is Run with a machine for expressions that cannot be missing.
+func look(sources []Source, o Options) []protocol.Issue {
+	o.Machine = jq.New()
+	issues, err := Run(sources, o)
+	if err != nil {
+		panic(err)
+	}
+	return issues
 }
 
 // shown are issues as lint would list them: code, file, place, pointer.
@@ -174,7 +185,7 @@ func TestHCP_14_2_7_GoodPacksHaveNoIssues(t *testing.T) {
 	for _, name := range []string{"notes", "daily"} {
 		notes := Source{FS: base(t, "notes"), Name: "notes", Dir: "notes"}
 		sources := []Source{{FS: base(t, name), Name: name, Dir: name}, notes}
-		if diff := cmp.Diff([]string(nil), shown(Run(sources, Options{}))); diff != "" {
+		if diff := cmp.Diff([]string(nil), shown(look(sources, Options{}))); diff != "" {
 			t.Errorf("%s\n%s", name, diff)
 		}
 	}
@@ -198,7 +209,7 @@ func Test_14_2_BrokenPacks(t *testing.T) {
 				t.Fatal("the case wants nothing")
 			}
 			installed, _ := pack.Load(base(t, "notes"), pack.Limits{})
-			got := Run([]Source{b.source}, Options{Installed: func(id string) *pack.Pack {
+			got := look([]Source{b.source}, Options{Installed: func(id string) *pack.Pack {
 				if id == "notes" {
 					return installed
 				}
@@ -226,17 +237,17 @@ func Test_14_2_AllIssuesInOrder(t *testing.T) {
 	delete(one, "HARNESS.md")
 	one["surface.json"].Data = []byte(strings.Replace(string(one["surface.json"].Data), "Keep notes.", "Keep\\nnotes.", 1))
 	two["policy.json"].Data = []byte("[]")
-	got := shown(Run([]Source{{Dir: "b", FS: one}, {Dir: "a", FS: two}}, Options{}))
+	got := shown(look([]Source{{Dir: "b", FS: one}, {Dir: "a", FS: two}}, Options{}))
 	want := []string{"policy.schema policy.json 1:1", "pack.missing-file HARNESS.md 1:1", "manifest.schema surface.json 5:14 /summary"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for i, dir := range []string{"a", "b", "b"} {
-		if issues := Run([]Source{{Dir: "b", FS: one}, {Dir: "a", FS: two}}, Options{}); issues[i].Dir != dir {
+		if issues := look([]Source{{Dir: "b", FS: one}, {Dir: "a", FS: two}}, Options{}); issues[i].Dir != dir {
 			t.Errorf("issue %d is of %q", i, issues[i].Dir)
 		}
 	}
-	for _, i := range Run([]Source{{Dir: "b", FS: one}}, Options{}) {
+	for _, i := range look([]Source{{Dir: "b", FS: one}}, Options{}) {
 		if i.Dir != "" {
 			t.Errorf("one source is named: %+v", i)
 		}
@@ -252,11 +263,11 @@ func Test_11_4_BootstrapIDNeedsItsDigest(t *testing.T) {
 	}
 	p, _ := pack.Load(files, pack.Limits{})
 	src := []Source{{FS: files, Name: "hcp-cli"}}
-	if got := Run(src, Options{BootstrapDigest: pack.Digest(p.Files)}); len(got) > 0 {
+	if got := look(src, Options{BootstrapDigest: pack.Digest(p.Files)}); len(got) > 0 {
 		t.Errorf("the embedded pack: %v", shown(got))
 	}
 	for _, digest := range []string{"", "sha256:00"} {
-		if diff := cmp.Diff([]string{"manifest.reserved-id surface.json 3:9 /id"}, shown(Run(src, Options{BootstrapDigest: digest}))); diff != "" {
+		if diff := cmp.Diff([]string{"manifest.reserved-id surface.json 3:9 /id"}, shown(look(src, Options{BootstrapDigest: digest}))); diff != "" {
 			t.Errorf("digest %q: %s", digest, diff)
 		}
 	}
@@ -271,10 +282,10 @@ func Test_3_5_PacksOfOneCallComeBeforeInstalledOnes(t *testing.T) {
 	old, _ := pack.Load(installed, pack.Limits{})
 	o := Options{Installed: func(string) *pack.Pack { return old }}
 	daily := Source{Dir: "daily", FS: base(t, "daily"), Name: "daily"}
-	if got := Run([]Source{daily}, o); len(got) > 0 {
+	if got := look([]Source{daily}, o); len(got) > 0 {
 		t.Errorf("against the installed pack: %v", shown(got))
 	}
-	got := shown(Run([]Source{daily, {Dir: "notes", FS: renamed, Name: "notes"}}, o))
+	got := shown(look([]Source{daily, {Dir: "notes", FS: renamed, Name: "notes"}}, o))
 	if diff := cmp.Diff([]string{"composite.unknown-step surface.json 20:50 /verbs/close/steps/0/verb"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -289,7 +300,7 @@ func TestOpen(t *testing.T) {
 	if err != nil || src.Name != "notes" || src.Dir != dir {
 		t.Fatalf("%+v %v", src, err)
 	}
-	if got := Run([]Source{src}, Options{}); len(got) > 0 {
+	if got := look([]Source{src}, Options{}); len(got) > 0 {
 		t.Error(shown(got))
 	}
 	if _, err := Open(dir + "/none"); err == nil {
@@ -317,7 +328,7 @@ func FuzzRun(f *testing.F) {
 			}
 		}
 		files := tree(&a)
-		for _, i := range Run([]Source{{FS: files, Name: "notes"}}, Options{}) {
+		for _, i := range look([]Source{{FS: files, Name: "notes"}}, Options{}) {
 			data := []byte{}
 			if f := files[i.File]; f != nil {
 				data = f.Data

@@ -52,7 +52,7 @@ func Test_3_6_AnOpenAPIPackHasItsDocumentAndOperations(t *testing.T) {
 		{"no such operation in YAML", "openapi.yaml", strings.Replace(yamlDocument, "planTrip", "plan", 1), "openapi.operation 4:66 /verbs/plan/operation_id"},
 		{"an operation outside of paths", "openapi.json", strings.Replace(jsonDocument, "paths", "webhooks", 1), "openapi.operation 4:66 /verbs/plan/operation_id"},
 	} {
-		got := strings.ReplaceAll(strings.Join(shown(Run([]Source{{FS: city(c.document, c.text), Name: "city"}}, Options{})), "\n"), "surface.json ", "")
+		got := strings.ReplaceAll(strings.Join(shown(look([]Source{{FS: city(c.document, c.text), Name: "city"}}, Options{})), "\n"), "surface.json ", "")
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
@@ -62,7 +62,7 @@ func Test_3_6_AnOpenAPIPackHasItsDocumentAndOperations(t *testing.T) {
 func Test_3_6_ACommandNamesItsOperation(t *testing.T) {
 	files := city("openapi.json", jsonDocument)
 	files["surface.json"].Data = []byte(strings.Replace(string(files["surface.json"].Data), `"operation_id": "planTrip", `, "", 1))
-	issues := Run([]Source{{FS: files, Name: "city"}}, Options{})
+	issues := look([]Source{{FS: files, Name: "city"}}, Options{})
 	if len(issues) == 0 || !protocol.HasErrors(issues) || issues[0].Code != "openapi.operation" {
 		t.Errorf("%v", shown(issues))
 	}

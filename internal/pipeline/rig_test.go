@@ -20,6 +20,7 @@ import (
 	"hcpx/internal/audit"
 	"hcpx/internal/binding"
 	"hcpx/internal/gate"
+	"hcpx/internal/jq"
 	"hcpx/internal/manifest"
 	"hcpx/internal/places"
 	"hcpx/internal/protocol"
@@ -186,7 +187,7 @@ func rigOver(t testing.TB, st store.Store) *rig {
 		hub: &mints{Hub: binding.NewHub(binding.Options{})}, log: &logbook{}}
 	var ids atomic.Int64
 	g := &gate.Gate{Store: r.store, Sandbox: r.box, Hub: r.hub, Now: r.clock, Places: places.Places{Home: scratch()},
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()}}
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New(jq.New())}}
 	r.p = New(Deps{Gate: g, Audit: r.log, Now: r.clock, OutputCap: 8 << 20,
 		NewID: func() string { return fmt.Sprintf("run-%d", ids.Add(1)) }})
 	r.s = protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Dir: scratch()}

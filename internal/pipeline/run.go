@@ -71,6 +71,7 @@ func (p *Pipeline) Exec(ctx context.Context, s protocol.Session, envelope []byte
 	if err := r.at(6, r.confirmed); err != nil {
 		return r.denied(err)
 	}
+	r.warm()
 	if err := r.at(7, r.bind); err != nil {
 		return r.denied(err)
 	}

@@ -32,6 +32,14 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 	return out, err
 }
 
+// warm begins what step 9 would wait for, beside the steps that are left. Everything that is decided by now has let the
+// run past, and what is begun is none of the command.
+func (r *run) warm() {
+	if w, ok := r.verb.Adapter.(adapter.Warmer); ok {
+		w.Warm()
+	}
+}
+
 // sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A
 // composite lends no rights; only its confirmation covers its steps (§3.5), and an approval those that a person saw (§15.2).
 func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result {

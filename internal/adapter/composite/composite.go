@@ -3,13 +3,10 @@
 // one failed and what was already done.
 //
 // A composite lends no rights: every call goes through Run.Sub, which is the whole pipeline again, as the
-// same Principal. Bounds on one expression are 1 s and 1 MiB; clock, environment, input and imports are
-// closed. The memory of an expression is bounded by its time alone. A nested composite is bounded by the
-// pipeline at step 3.
+// same Principal. A nested composite is bounded by the pipeline at step 3.
 //
-// Numbers: whatever an expression passes on keeps its text, whole numbers of any size are computed exactly,
-// and decimals that an expression computes with are doubles, as in jq. A value that is no JSON number
-// (infinite, nan) fails its step instead of becoming null.
+// Expressions are text here. Lint has them judged, and the Machine evaluates them: in this process (jq) or, as the core
+// does, in another one that is bounded and can be killed (jq/worker).
 //
 // How this runtime reads what §3.5 leaves open: without output, the result is the object of all steps; when
 // is false for null and false; a value step may have when too; args must give an object.
@@ -28,36 +25,68 @@ import (
 // maxSteps bounds one composite (§3.5).
 const maxSteps = 64
 
-// Adapter compiles composite commands. It holds nothing but the bounds of an expression.
-type Adapter struct{ bounds bounds }
+// Adapter compiles composite commands.
+type Adapter struct{ machine Machine }
 
-// New makes the adapter.
-func New() *Adapter { return &Adapter{bounds: limits()} }
+// New makes the adapter over the machine that evaluates. Without one (nil) a command with expressions is refused.
+func New(m Machine) *Adapter {
+	if m == nil {
+		m = nowhere{}
+	}
+	return &Adapter{m}
+}
 
 var (
 	_ adapter.Adapter = (*Adapter)(nil)
 	_ adapter.Command = (*command)(nil)
+	_ adapter.Warmer  = (*command)(nil)
 )
 
 // command is one compiled composite; it is not changed after Compile.
 type command struct {
-	steps  []step
-	output *expression // nil = the object of all steps
-	bounds bounds
+	machine  Machine
+	steps    []step
+	output   string // an expression; "" = the object of all steps
+	computes bool   // some part of it is an expression
 }
 
-// step is one compiled step: a value, or a call when verb is set.
+// step is one compiled step: a value, or a call when verb is set. value, args and when are expressions.
 type step struct {
 	adapter.Step
-	value *expression
-	args  *expression // nil = {}
-	when  *expression // nil = always
+	value string
+	args  string // "" = {}
+	when  string // "" = always
 }
 
-// compiler collects the issues of one command.
+// Expression is one expression of a pack and where it stands.
+type Expression struct {
+	Text  string
+	place adapter.Place
+}
+
+// Issue is what lint says of an expression that its machine refuses with err.
+func (e Expression) Issue(err error) protocol.Issue {
+	return e.place.Issue("composite.expression", fmt.Sprintf("The expression does not compile: %s.", protocol.Clause(err.Error())))
+}
+
+// Expressions are those of all composite commands of m, for the one who has them judged (Machine.Check).
+func Expressions(m *manifest.Manifest) []Expression {
+	if m.Adapter != manifest.Composite {
+		return nil
+	}
+	var all []Expression
+	for _, cmd := range m.Commands {
+		_, c := compile(m, cmd)
+		all = append(all, c.found...)
+	}
+	return all
+}
+
+// compiler collects the issues and the expressions of one command.
 type compiler struct {
 	pack   string
 	issues []protocol.Issue
+	found  []Expression
 }
 
 func (c *compiler) report(at adapter.Place, code protocol.IssueCode, format string, a ...any) {
@@ -67,10 +96,19 @@ func (c *compiler) report(at adapter.Place, code protocol.IssueCode, format stri
 // Compile reads steps and output of the command (§3.5). Whether the called commands exist is asked by
 // Check and by step 3.
 func (a *Adapter) Compile(m *manifest.Manifest, cmd *manifest.Command) (adapter.Command, []protocol.Issue) {
-	if cmd.Node == nil || cmd.Node.Kind != jsondoc.Object {
-		return nil, nil // manifest.schema
+	out, c := compile(m, cmd)
+	if out == nil || protocol.HasErrors(c.issues) {
+		return nil, c.issues
 	}
-	at, c, out := adapter.CommandPlace(m, cmd), &compiler{pack: m.ID}, &command{bounds: a.bounds}
+	out.machine, out.computes = a.machine, len(c.found) > 0
+	return out, c.issues
+}
+
+func compile(m *manifest.Manifest, cmd *manifest.Command) (*command, *compiler) {
+	at, c, out := adapter.CommandPlace(m, cmd), &compiler{pack: m.ID}, &command{}
+	if cmd.Node == nil || cmd.Node.Kind != jsondoc.Object {
+		return nil, c // manifest.schema
+	}
 	list := cmd.Node.Get("steps")
 	place := at.Member(cmd.Node, "steps")
 	switch {
@@ -90,10 +128,7 @@ func (a *Adapter) Compile(m *manifest.Manifest, cmd *manifest.Command) (adapter.
 		}
 	}
 	out.output = c.expression(at, cmd.Node, "output")
-	if protocol.HasErrors(c.issues) {
-		return nil, c.issues
-	}
-	return out, c.issues
+	return out, c
 }
 
 // step reads one step: id, and either value, or verb with pack and args; both may have when.
@@ -137,22 +172,21 @@ func (c *compiler) literal(at adapter.Place, n *jsondoc.Node, key string) string
 	return v.Text
 }
 
-// expression compiles a member that is a jq expression; nil when it is absent or wrong.
-func (c *compiler) expression(at adapter.Place, n *jsondoc.Node, key string) *expression {
+// expression reads a member that is a jq expression; "" when it is absent or wrong.
+func (c *compiler) expression(at adapter.Place, n *jsondoc.Node, key string) string {
 	v := n.Get(key)
-	if v == nil {
-		return nil
-	}
-	if v.Kind != jsondoc.String {
+	switch {
+	case v == nil:
+		return ""
+	case v.Kind != jsondoc.String:
 		c.report(at.Member(n, key), "manifest.schema", "%s is a jq expression in a string.", key)
-		return nil
+		return ""
+	case v.Text == "":
+		c.report(at.Member(n, key), "composite.expression", "The expression is empty.")
+		return ""
 	}
-	e, err := compile(v.Text)
-	if err != nil {
-		c.report(at.Member(n, key), "composite.expression", "The expression does not compile: %s.", err)
-		return nil
-	}
-	return e
+	c.found = append(c.found, Expression{v.Text, at.Member(n, key)})
+	return v.Text
 }
 
 // unknown warns of members that a step does not have; must_understand is what makes one count (§13.2).
@@ -178,8 +212,24 @@ func identifier(s string) bool {
 	return true
 }
 
-// Supported is always nil: whether the steps resolve is asked at step 3 with Steps.
-func (c *command) Supported() *protocol.Error { return nil }
+// Supported asks only whether there is a machine for its expressions. Whether the steps resolve is asked at step 3 with
+// Steps.
+func (c *command) Supported() *protocol.Error {
+	if !c.computes {
+		return nil
+	}
+	if err := c.machine.Ready(); err != nil {
+		return protocol.Fail(protocol.NotExecutable, err.Message).With("reason", "component").With("error", err).WithHint(err.Hint)
+	}
+	return nil
+}
+
+// Warm implements adapter.Warmer.
+func (c *command) Warm() {
+	if c.computes {
+		c.machine.Warm()
+	}
+}
 
 // Steps lists the calls in order, each with its pack.
 func (c *command) Steps() []adapter.Step {

@@ -1,4 +1,4 @@
-package composite
+package composite_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hcpx/internal/adapter"
+	"hcpx/internal/adapter/composite"
+	"hcpx/internal/jq"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
 	"hcpx/internal/policy"
@@ -28,8 +30,37 @@ func compileMembers(t testing.TB, members string) (*manifest.Manifest, adapter.C
 	if m == nil || len(m.Commands) != 1 {
 		t.Fatalf("no manifest with %s", members)
 	}
-	c, issues := New().Compile(m, m.Commands[0])
+	c, issues := composite.New(jq.New()).Compile(m, m.Commands[0])
+	found := composite.Expressions(m)
+	for i, fault := range judged(t, found) {
+		if fault != nil {
+			c, issues = nil, append(issues, found[i].Issue(fault))
+		}
+	}
 	return m, c, issues
+}
+
+// judged asks the machine of expressions, as lint does.
+func judged(t testing.TB, found []composite.Expression) []error {
+	t.Helper()
+	var texts []string
+	for _, e := range found {
+		texts = append(texts, e.Text)
+	}
+	faults, err := jq.New().Check(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
+func node(t testing.TB, text string) *jsondoc.Node {
+	t.Helper()
+	n, faults := jsondoc.Parse([]byte(text), jsondoc.Limits{})
+	if n == nil || len(faults) > 0 {
+		t.Fatalf("%s: %+v", text, faults)
+	}
+	return n
 }
 
 // placed proves that line and column of an issue are those of the value, or of the key, that its pointer names.
@@ -276,7 +307,7 @@ func Test_3_5_Check(t *testing.T) {
 			w.add("demo", test.commands...)
 			m := w["demo"].m
 			var got []string
-			for _, i := range Check(m, w.lookup) {
+			for _, i := range composite.Check(m, w.lookup) {
 				got = append(got, string(i.Code)+" "+i.Pointer)
 				placed(t, m, i)
 			}
@@ -289,7 +320,7 @@ func Test_3_5_Check(t *testing.T) {
 
 func Test_3_5_CheckJudgesNothingWithoutPolicies(t *testing.T) {
 	m := surface("demo", `"a":{"summary":"s","steps":[{"id":"x","verb":"b"},{"id":"y","verb":7},5]},"b":{"summary":"s","steps":{}}`)
-	if issues := Check(m, func(string) (*manifest.Manifest, *policy.Policy) { return nil, nil }); len(issues) > 0 {
+	if issues := composite.Check(m, func(string) (*manifest.Manifest, *policy.Policy) { return nil, nil }); len(issues) > 0 {
 		t.Errorf("%+v", issues)
 	}
 }

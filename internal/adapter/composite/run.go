@@ -3,44 +3,47 @@ package composite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
-// state is one run: what jq sees, and what was done.
+// state is one run: what was computed, and what was done.
 type state struct {
 	*adapter.Run
-	bounds bounds
-	input  map[string]any // args and steps
-	steps  map[string]any
-	done   []adapter.StepDone
+	machine Machine
+	steps   []jsondoc.Member // in the order of the steps
+	done    []adapter.StepDone
+}
+
+// seen is what an expression sees.
+func seen(args *jsondoc.Node, steps []jsondoc.Member) *jsondoc.Node {
+	return jsondoc.Obj(jsondoc.Member{Key: "args", Value: args}, jsondoc.Member{Key: "steps", Value: jsondoc.Obj(steps...)})
 }
 
 // Run runs the steps in order (§3.5). The first failing one ends it with step_failed; a step skipped by
 // when is null.
 func (c *command) Run(ctx context.Context, run *adapter.Run) (*adapter.Output, *protocol.Error) {
-	s := &state{Run: run, bounds: c.bounds, steps: map[string]any{}}
-	s.input = map[string]any{"args": run.Call.Args.Any(), "steps": s.steps}
+	s := &state{Run: run, machine: c.machine}
 	for i := range c.steps {
 		if err := s.step(ctx, &c.steps[i]); err != nil {
 			return &adapter.Output{Steps: s.done}, err
 		}
 	}
 	out := &adapter.Output{Steps: s.done}
-	if c.output == nil {
-		v, err := jsondoc.FromAny(s.steps)
-		if err != nil {
-			return out, s.failed(&step{}, fault("The results of the steps are no JSON: "+protocol.Clause(err.Error())+"."))
-		}
-		out.Value = v
+	if c.output == "" {
+		slices.SortFunc(s.steps, func(a, b jsondoc.Member) int { return strings.Compare(a.Key, b.Key) })
+		out.Value = jsondoc.Obj(s.steps...)
 		return out, nil
 	}
-	v, err := c.output.run(ctx, s.input, s.bounds)
+	v, err := s.eval(ctx, "output", c.output)
 	if err != nil {
-		return out, s.broken(ctx, &step{}, fault(fmt.Sprintf("The expression of output failed: %s.", protocol.Clause(err.Error()))))
+		return out, s.broken(ctx, &step{}, err)
 	}
 	out.Value = v
 	return out, nil
@@ -52,44 +55,52 @@ func (s *state) step(ctx context.Context, st *step) *protocol.Error {
 		return s.broken(ctx, st, nil)
 	}
 	done := adapter.StepDone{ID: st.ID, Pack: st.Pack, Verb: st.Verb}
-	if st.when != nil {
-		v, err := st.when.run(ctx, s.input, s.bounds)
+	if st.when != "" {
+		v, err := s.eval(ctx, "when", st.when)
 		if err != nil {
-			return s.broken(ctx, st, fault(fmt.Sprintf("The expression of when failed: %s.", protocol.Clause(err.Error()))))
+			return s.broken(ctx, st, err)
 		}
 		done.Skipped = v.Kind == jsondoc.Null || (v.Kind == jsondoc.Bool && v.Text == "false")
 	}
-	var value any
+	value := jsondoc.NullNode()
 	if !done.Skipped {
 		var err *protocol.Error
 		if value, err = s.value(ctx, st); err != nil {
 			return s.broken(ctx, st, err)
 		}
 	}
-	s.steps[st.ID] = value
+	s.steps = append(s.steps, jsondoc.Member{Key: st.ID, Value: value})
 	s.done = append(s.done, done)
 	return nil
 }
 
+// eval computes the expression of a member over what is known so far.
+func (s *state) eval(ctx context.Context, member, expr string) (*jsondoc.Node, *protocol.Error) {
+	v, err := s.machine.Eval(ctx, expr, seen(s.Call.Args, s.steps))
+	if err == nil {
+		return v, nil
+	}
+	if own := (*protocol.Error)(nil); errors.As(err, &own) {
+		return nil, own // not the expression's
+	}
+	return nil, fault(fmt.Sprintf("The expression of %s failed: %s.", member, protocol.Clause(err.Error())))
+}
+
 // value computes a value step, or makes the call of a call step.
-func (s *state) value(ctx context.Context, st *step) (any, *protocol.Error) {
+func (s *state) value(ctx context.Context, st *step) (*jsondoc.Node, *protocol.Error) {
 	if st.Verb != "" {
 		return s.call(ctx, st)
 	}
-	v, err := st.value.run(ctx, s.input, s.bounds)
-	if err != nil {
-		return nil, fault(fmt.Sprintf("The expression of value failed: %s.", protocol.Clause(err.Error())))
-	}
-	return v.Any(), nil
+	return s.eval(ctx, "value", st.value)
 }
 
 // call goes through the whole pipeline for the step's own command, as the same Principal (§3.5).
-func (s *state) call(ctx context.Context, st *step) (any, *protocol.Error) {
+func (s *state) call(ctx context.Context, st *step) (*jsondoc.Node, *protocol.Error) {
 	args := json.RawMessage("{}")
-	if st.args != nil {
-		v, err := st.args.run(ctx, s.input, s.bounds)
+	if st.args != "" {
+		v, err := s.eval(ctx, "args", st.args)
 		if err != nil {
-			return nil, fault(fmt.Sprintf("The expression of args failed: %s.", protocol.Clause(err.Error())))
+			return nil, err
 		}
 		if v.Kind != jsondoc.Object {
 			return nil, fault("The expression of args gives no object.")
@@ -106,13 +117,13 @@ func (s *state) call(ctx context.Context, st *step) (any, *protocol.Error) {
 	case !result.OK:
 		return nil, result.Error
 	case len(result.Result) == 0:
-		return nil, nil
+		return jsondoc.NullNode(), nil
 	}
-	v, faults := jsondoc.Parse(result.Result, jsondoc.Limits{Bytes: len(result.Result), Depth: 2 * s.bounds.depth})
+	v, faults := jsondoc.Parse(result.Result, jsondoc.Limits{Bytes: len(result.Result), Depth: 2 * MaxDepth})
 	if v == nil || len(faults) > 0 {
 		return nil, protocol.Fail(protocol.InternalError, "The step's result is no JSON.")
 	}
-	return v.Any(), nil
+	return v, nil
 }
 
 // fault is the inner error of an expression.

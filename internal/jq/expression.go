@@ -1,4 +1,4 @@
-package composite
+package jq
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 
+	"hcpx/internal/adapter/composite"
 	"hcpx/internal/jsondoc"
 )
 
@@ -23,23 +23,18 @@ type bounds struct {
 }
 
 // limits are the bounds of §3.5.
-func limits() bounds { return bounds{time: time.Second, bytes: 1 << 20, depth: 128} }
-
-// maxLength bounds the text of an expression: its nesting is walked by recursion.
-const maxLength = 64 << 10
+func limits() bounds {
+	return bounds{time: composite.MaxTime, bytes: composite.MaxValue, depth: composite.MaxDepth}
+}
 
 // expression is one compiled jq expression; it may run several times at once.
-type expression struct {
-	code *gojq.Code
-	// steps: its text names the results of steps. Without that word it may still reach them, as by to_entries.
-	steps bool
-}
+type expression struct{ code *gojq.Code }
 
 // compile reads an expression. The error is a clause for a person, with the place inside the text where
 // the parser knows it.
 func compile(src string) (*expression, error) {
-	if len(src) > maxLength {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxLength)
+	if len(src) > composite.MaxLength {
+		return nil, fmt.Errorf("it is longer than %d bytes", composite.MaxLength)
 	}
 	query, err := gojq.Parse(src)
 	if err != nil {
@@ -56,12 +51,12 @@ func compile(src string) (*expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &expression{code: code, steps: strings.Contains(src, "steps")}, nil
+	return &expression{code: code}, nil
 }
 
 // run gives the one value of the expression, within its bounds. One call inside jq can't be interrupted,
 // so the value is made beside the caller, who leaves when the time is over.
-func (e *expression) run(ctx context.Context, input map[string]any, b bounds) (*jsondoc.Node, error) {
+func (e *expression) run(ctx context.Context, input any, b bounds) (*jsondoc.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.time)
 	defer cancel()
 	type answer struct {
@@ -81,18 +76,16 @@ func (e *expression) run(ctx context.Context, input map[string]any, b bounds) (*
 	select {
 	case a := <-done:
 		if errors.Is(a.err, context.DeadlineExceeded) {
-			return nil, errTime(b)
+			return nil, composite.ErrTime
 		}
 		return a.value, a.err
 	case <-ctx.Done():
-		return nil, errTime(b)
+		return nil, composite.ErrTime
 	}
 }
 
-func errTime(b bounds) error { return fmt.Errorf("it did not end within %s", b.time) }
-
 // single holds the expression to exactly one value.
-func (e *expression) single(ctx context.Context, input map[string]any, b bounds) (*jsondoc.Node, error) {
+func (e *expression) single(ctx context.Context, input any, b bounds) (*jsondoc.Node, error) {
 	it := e.code.RunWithContext(ctx, input)
 	v, ok := it.Next()
 	if !ok {

@@ -1,4 +1,4 @@
-package composite
+package jq
 
 import (
 	"fmt"

@@ -1,0 +1,5 @@
+package sandbox
+
+import "syscall"
+
+func aideAttr() *syscall.SysProcAttr { return ownGroup() }
