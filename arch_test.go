@@ -22,7 +22,8 @@ var rooms = []struct {
 }{
 	{"internal/protocol", ""},
 	{"internal/jsondoc", ""},
-	{"internal/yamldoc", ""},
+	{"internal/yamldoc", "jsondoc"},
+
 	{"examples", ""},
 	{"internal/egress", ""},
 	{"internal/procs", ""},
