@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"hcpx/internal/adapter"
 	"hcpx/internal/audit"
 	"hcpx/internal/grant"
 	"hcpx/internal/lint"
@@ -299,7 +300,7 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 		return err
 	}
 	meta := store.Meta{PackID: out.PackID, Version: out.Version, Source: src.place, InstalledAt: in.Now(), InstalledBy: string(in.s.Principal),
-		Record: pack.Record{Digest: src.sum}}
+		Record: pack.Record{Digest: src.sum}, Compiled: in.compiled(src)}
 	if err := in.Store.Install(out.PackID, src.fs, meta); err != nil {
 		return in.failed(in.s, "install", out.PackID, storeFault(err, "The pack cannot be installed"))
 	}
@@ -311,6 +312,16 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 		return in.undo(out, previous, err)
 	}
 	return in.refreshSkill(out.PackID)
+}
+
+// compiled is the summary of an openapi pack's document, so that an exec need not read that (§3.6); nil for every other.
+func (in *installing) compiled(src *source) []byte {
+	kind, ok := in.Gate.Adapters[src.pack.Manifest.Adapter].(adapter.Documented)
+	if !ok {
+		return nil
+	}
+	summary, _ := kind.Summarize(src.pack.Manifest, src.fs) // lint has judged it
+	return summary
 }
 
 // undo takes a failed upgrade back: its probe said that it does not work here.

@@ -67,13 +67,3 @@ func Test_3_6_ACommandNamesItsOperation(t *testing.T) {
 		t.Errorf("%v", shown(issues))
 	}
 }
-
-func FuzzOpenAPIYAML(f *testing.F) {
-	f.Add([]byte(yamlDocument))
-	f.Add([]byte("openapi: 3.0.0\npaths: &a {x: *a, get: !!map {operationId: |\n  a}}"))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		if ids, err := operationsOfYAML(src); (ids == nil) == (err == nil) {
-			t.Fatalf("%v %v", ids, err)
-		}
-	})
-}
