@@ -37,7 +37,7 @@ func (s *sending) answer(rep *reply, out *adapter.Output) *protocol.Error {
 	}
 	body := s.mask(rep.body, false)
 	switch {
-	case isJSON(media) || kind == "" && s.op.json && json(body):
+	case isJSON(media) || kind == "" && s.op.json && wellFormed(body):
 		return s.value(body, out)
 	case (kind == "" && utf8.Valid(body) || isText(media)) && charset != "":
 		out.Value, out.Replaced = text(body, charset)
@@ -86,8 +86,8 @@ func excerpt(body []byte) string {
 	return text
 }
 
-// json says whether a body of no named kind begins as a JSON value does and is one.
-func json(body []byte) bool {
+// wellFormed says whether a body of no named kind begins as a JSON value does and is one.
+func wellFormed(body []byte) bool {
 	_, faults := jsondoc.Parse(body, jsondoc.Limits{Bytes: len(body) + 1, Depth: resultDepth})
 	return len(faults) == 0
 }
