@@ -23,7 +23,9 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 		run.Limits = r.world.Spec.Limits
 		return r.verb.Adapter.Run(r.ctx, run) // the sandbox keeps the limits
 	}
-	run.Credential, run.Mask, run.Keep, run.Limits.Output = r.minted.Part, r.mask.torn, r.keepResult, r.p.OutputCap
+	if r.call.Request != nil {
+		run.Credential, run.Mask, run.Keep, run.Limits.Output = r.minted.Part, r.mask.torn, r.keepResult, r.p.OutputCap
+	}
 	limit := r.requestTime()
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
