@@ -174,7 +174,7 @@ func readOperation(n *jsondoc.Node) *operation {
 		}
 	}
 	if b := n.Get("body"); b != nil {
-		o.body = readBody(b)
+		o.body = bodyOf(b)
 	}
 	if list := n.Get("security"); list != nil {
 		o.security = [][]scheme{}
@@ -192,7 +192,7 @@ func readOperation(n *jsondoc.Node) *operation {
 	return o
 }
 
-func readBody(n *jsondoc.Node) *body {
+func bodyOf(n *jsondoc.Node) *body {
 	b := &body{kind: textOf(n, "kind"), media: textOf(n, "media"), arg: textOf(n, "arg"), lifted: isTrue(n.Get("lifted")), required: isTrue(n.Get("required")), fields: map[string]field{}}
 	if fields := n.Get("fields"); fields != nil {
 		for _, m := range fields.Members {
