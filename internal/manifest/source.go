@@ -259,7 +259,7 @@ func (r sourceReader) address(key string) string {
 	if n == nil {
 		return ""
 	}
-	if n.Kind != jsondoc.String || !safeURL(n.Text) {
+	if n.Kind != jsondoc.String || !SafeURL(n.Text) {
 		r.bad(key, "%s is an https address, or an http address of this machine.", jsondoc.Quote(key))
 	}
 	return n.Text
@@ -344,8 +344,8 @@ func SameHost(a, b string) bool {
 	return err == nil && bad == nil && one.Scheme == other.Scheme && strings.EqualFold(one.Host, other.Host)
 }
 
-// safeURL takes https, and http on a loopback address.
-func safeURL(s string) bool {
+// SafeURL takes https, and http on a loopback address.
+func SafeURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
 		return false
