@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -116,7 +116,7 @@ func (b *Book) List() ([]*Approval, error) {
 		}
 		all = append(all, a)
 	}
-	slices.SortStableFunc(all, func(x, y *Approval) int { return strings.Compare(x.ID, y.ID) })
+	order.By(all, func(x, y *Approval) int { return strings.Compare(x.ID, y.ID) })
 	return all, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"hcpx/internal/order"
 )
 
 // Anchors are heads that were kept outside, as ReadAnchors found them: 48 bytes for each, so that a year's log can be
@@ -63,7 +65,7 @@ func ReadAnchors(cfg Config, r io.Reader) (*Anchors, error) {
 			break
 		}
 	}
-	slices.SortFunc(a.heads, func(x, y outside) int { return cmp.Compare(x.seq, y.seq) })
+	order.By(a.heads, func(x, y outside) int { return cmp.Compare(x.seq, y.seq) })
 	return a, nil
 }
 

@@ -11,9 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+
+	"hcpx/internal/order"
 )
 
 // maxLine bounds an entry: Append writes none that is longer, readers take none.
@@ -51,7 +52,7 @@ func segments(dir string) ([]segment, error) {
 		}
 		list = append(list, segment{no, info.Size()})
 	}
-	slices.SortFunc(list, func(a, b segment) int { return a.no - b.no })
+	order.By(list, func(a, b segment) int { return a.no - b.no })
 	return list, nil
 }
 

@@ -8,7 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"hcpx/internal/order"
 )
 
 // maxProblems bounds what a report lists: a chain that is wrong in a million places is wrong.
@@ -322,7 +323,7 @@ func (v *verifier) finish(next int) {
 	for id := range v.open {
 		v.Interrupted = append(v.Interrupted, id)
 	}
-	slices.SortFunc(v.Interrupted, func(a, b string) int { return cmp.Compare(v.open[a], v.open[b]) })
+	order.By(v.Interrupted, func(a, b string) int { return cmp.Compare(v.open[a], v.open[b]) })
 	v.OK = len(v.Problems) == 0
 }
 

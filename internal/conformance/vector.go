@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hcpx/internal/order"
 )
 
 //go:embed vectors/*.txtar
@@ -55,7 +57,7 @@ func Vectors() ([]Vector, error) {
 		}
 		all = append(all, v)
 	}
-	slices.SortStableFunc(all, func(a, b Vector) int { return rank(a.Name) - rank(b.Name) })
+	order.By(all, func(a, b Vector) int { return rank(a.Name) - rank(b.Name) })
 	return all, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hcpx/internal/order"
 )
 
 // Shape reads an object whose members are known and gathers everything that is wrong with it. Codes are
@@ -220,14 +222,14 @@ type Spot struct{ Line, Column int }
 
 // Spots places many offsets in one pass over the source, so that a long list of faults stays cheap.
 func Spots(src []byte, faults []Fault) []Spot {
-	order := make([]int, len(faults))
-	for i := range order {
-		order[i] = i
+	places := make([]int, len(faults))
+	for i := range places {
+		places[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return faults[a].Offset - faults[b].Offset })
+	order.By(places, func(a, b int) int { return faults[a].Offset - faults[b].Offset })
 	out := make([]Spot, len(faults))
 	at, offset := Spot{1, 1}, 0
-	for _, i := range order {
+	for _, i := range places {
 		for offset < min(faults[i].Offset, len(src)) {
 			r, size := utf8.DecodeRune(src[offset:])
 			if offset += size; r == '\n' {

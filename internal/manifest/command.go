@@ -3,13 +3,13 @@ package manifest
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -193,7 +193,7 @@ func (m *Manifest) Nearest(key string) []string {
 			found = append(found, near{c.Key, cost})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Or(a.cost-b.cost, strings.Compare(a.key, b.key)) })
+	order.By(found, func(a, b near) int { return cmp.Or(a.cost-b.cost, strings.Compare(a.key, b.key)) })
 	var out []string
 	for _, n := range found[:min(3, len(found))] {
 		out = append(out, n.key)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -71,7 +72,7 @@ func validate(r *rule, v *jsondoc.Node) []protocol.Violation {
 	if c.checks > maxChecks {
 		return []protocol.Violation{{Message: "The value is too costly to check against the schema."}}
 	}
-	slices.SortFunc(c.found, func(a, b protocol.Violation) int {
+	order.By(c.found, func(a, b protocol.Violation) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(c.found)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 	"hcpx/internal/stamp"
 )
@@ -28,7 +29,7 @@ func Digest(files []File) string {
 }
 
 func sortFiles(files []File) {
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	order.By(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 }
 
 // placed refuses a pack that is no directory itself: a link in its place would lead to files elsewhere, which others

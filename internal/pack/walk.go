@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -87,7 +88,7 @@ func list(fsys fs.FS, name string, most int) ([]fs.DirEntry, error) {
 	if len(entries) > most {
 		return nil, errTooMany
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	order.By(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 

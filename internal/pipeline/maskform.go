@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"hcpx/internal/order"
 )
 
 // form is one way to write a secret (§8.4): a row of units, each with its spellings. Encoders differ in which characters
@@ -71,7 +73,7 @@ func spellings(r rune, raw string, valid bool) [][]byte {
 }
 
 func each(all []string) [][]byte {
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	order.By(all, func(a, b string) int { return len(b) - len(a) }) // the longest first
 	out := make([][]byte, 0, len(all))
 	for _, s := range slices.Compact(all) {
 		out = append(out, []byte(s))

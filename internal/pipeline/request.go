@@ -8,6 +8,7 @@ import (
 	"hcpx/internal/approval"
 	"hcpx/internal/gate"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -81,7 +82,7 @@ func (r *run) picture(left *int) *jsondoc.Node {
 	if r.world.Spec != nil {
 		for _, m := range r.worldPlan(r.world.Spec) {
 			if m.Key == "env" { // the order tells nothing
-				slices.SortFunc(m.Value.Items, func(a, b *jsondoc.Node) int { return strings.Compare(a.Text, b.Text) })
+				order.By(m.Value.Items, func(a, b *jsondoc.Node) int { return strings.Compare(a.Text, b.Text) })
 			}
 			if slices.Contains(shown, m.Key) {
 				n = n.With(m.Key, m.Value)

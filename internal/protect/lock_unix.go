@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hcpx/internal/order"
 )
 
 // lock is a directory that one run holds: the workspace's root, a git directory elsewhere or in it. It stays open as
@@ -110,7 +112,7 @@ func opened(ts trees, git []gitPlace) (locks, error) {
 			return nil, errors.Join(err, all.close())
 		}
 	}
-	slices.SortFunc(all, func(a, b lock) int { return cmp.Or(cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Ino, b.Ino)) })
+	order.By(all, func(a, b lock) int { return cmp.Or(cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Ino, b.Ino)) })
 	return all, nil
 }
 

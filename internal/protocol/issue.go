@@ -3,6 +3,8 @@ package protocol
 import (
 	"cmp"
 	"slices"
+
+	"hcpx/internal/order"
 )
 
 // Severity of a finding of lint.
@@ -31,7 +33,7 @@ type Issue struct {
 
 // SortIssues orders by dir, file (bytes), line, column, code.
 func SortIssues(issues []Issue) {
-	slices.SortStableFunc(issues, func(a, b Issue) int {
+	order.By(issues, func(a, b Issue) int {
 		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
 	})

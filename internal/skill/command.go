@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -38,7 +39,7 @@ func Check(src []byte, n Names) []protocol.Issue {
 		found = append(found, c.untaught(s.src)...)
 	}
 	issues = append(issues, s.issues(found)...)
-	slices.SortStableFunc(issues, func(a, b protocol.Issue) int {
+	order.By(issues, func(a, b protocol.Issue) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
 	})
 	return issues

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"hcpx/internal/order"
 )
 
 // vendor is one kind of credential that its form alone gives away: a literal that is searched for, and an
@@ -160,7 +162,7 @@ type spot struct {
 
 // report makes one finding of spots that overlap: the first rule's.
 func report(spots []spot) []finding {
-	slices.SortStableFunc(spots, func(a, b spot) int { return cmp.Compare(a.from, b.from) })
+	order.By(spots, func(a, b spot) int { return cmp.Compare(a.from, b.from) })
 	var out []finding
 	end := 0
 	for _, s := range spots {

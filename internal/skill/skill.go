@@ -14,10 +14,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 	"hcpx/internal/yamldoc"
 )
@@ -165,7 +165,7 @@ type finding struct {
 
 // issues gives the findings their lines and columns, in one pass over the text.
 func (s *Skill) issues(found []finding) []protocol.Issue {
-	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(a.at, b.at) })
+	order.By(found, func(a, b finding) int { return cmp.Compare(a.at, b.at) })
 	var out []protocol.Issue
 	line, column, at := 1, 1, 0
 	for _, f := range found {

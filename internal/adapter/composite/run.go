@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -37,7 +37,7 @@ func (c *command) Run(ctx context.Context, run *adapter.Run) (*adapter.Output, *
 	}
 	out := &adapter.Output{Steps: s.done}
 	if c.output == "" {
-		slices.SortFunc(s.steps, func(a, b jsondoc.Member) int { return strings.Compare(a.Key, b.Key) })
+		order.By(s.steps, func(a, b jsondoc.Member) int { return strings.Compare(a.Key, b.Key) })
 		out.Value = jsondoc.Obj(s.steps...)
 		return out, nil
 	}

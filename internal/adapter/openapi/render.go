@@ -9,6 +9,7 @@ import (
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -86,7 +87,7 @@ func (r *renderer) field(name, value string) {
 }
 
 func sorted(fields []adapter.Field) []adapter.Field {
-	slices.SortStableFunc(fields, func(a, b adapter.Field) int { return strings.Compare(a.Name, b.Name) })
+	order.By(fields, func(a, b adapter.Field) int { return strings.Compare(a.Name, b.Name) })
 	return fields
 }
 
