@@ -70,7 +70,7 @@ func (h *hub) giveBack(ctx context.Context, name string) *Ended {
 	at := host(r.Revoke.URL)
 	for _, t := range tokens {
 		if err := h.revoke(ctx, r, t); err != nil {
-			return &Ended{Server: at, Message: "The tokens were not revoked, and run out by themselves: " + protocol.Clause(err.Message) + "."}
+			return &Ended{Server: at, Message: "Not all of the tokens were revoked, and those that were not run out by themselves: " + protocol.Clause(err.Message) + "."}
 		}
 	}
 	return &Ended{Server: at, Revoked: true, Message: "The server " + at + " answered that the tokens are revoked."}

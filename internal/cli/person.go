@@ -89,6 +89,9 @@ func (d *deps) hidden(what string) ([]byte, *protocol.Error) {
 	if err != nil {
 		return nil, asFailure(broken("ask", err))
 	}
+	if err := unseen(int(f.Fd())); err != nil {
+		return nil, asFailure(broken("ask", err))
+	}
 	p := d.errPage()
 	p.raw(p.paint(strong, clean(what)) + " (not shown): ")
 	value, err := d.wait(func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })

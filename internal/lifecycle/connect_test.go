@@ -260,3 +260,46 @@ func Test_8_3_AMothershipsEndpointIsTheOperators(t *testing.T) {
 		t.Error("availability says what exec does not do")
 	}
 }
+
+// §8.5: disconnect, deactivate, uninstall and repair tell what the server answered when its tokens were given back.
+func Test_8_5_TheEndTellsWhatTheServerSaid(t *testing.T) {
+	given := []string{}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/revoke" {
+			given = append(given, r.FormValue("token"))
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write([]byte(`{"access_token":"a-token-of-the-mothership","token_type":"Bearer","expires_in":300}`))
+	}))
+	defer server.Close()
+	w, v := keeping(t)
+	w.Gate.Hub = binding.NewHub(binding.Options{Secrets: v, Now: time.Now, Net: binding.Net{Dial: binding.Dial}})
+	w.ready("notes", `"adapter": "wrap",`, `"adapter": "wrap", "binding": { "mode": "mothership", "hub": "keyring", "source": { "kind": "client_credentials", "token_url": "`+
+		server.URL+`/token", "revoke_url": "`+server.URL+`/revoke", "client_id": "c" }, "inject": { "env": { "NOTES_TOKEN": "{token}" } } },`)
+	for name, end := range map[string]func() (string, *protocol.Error){
+		"disconnect": func() (string, *protocol.Error) {
+			view, err := w.Disconnect(t.Context(), ada, "notes")
+			return view.Revocations[0].Message, err
+		},
+		"deactivate": func() (string, *protocol.Error) {
+			view, err := w.Deactivate(t.Context(), ada, []string{"notes"})
+			return view.Packs[0].Note, err
+		},
+	} {
+		if _, err := w.Activate(ada, []string{"notes"}); err != nil {
+			t.Fatal(err)
+		}
+		if view := w.connect(ada, "notes", typing(typed)); !strings.Contains(view.Source, "given back at "+server.URL+"/revoke") {
+			t.Errorf("consent to %s", view.Source)
+		}
+		given = nil
+		said, err := end()
+		if err != nil || !strings.Contains(said, "answered that the tokens are revoked") || !slices.Equal(given, []string{"a-token-of-the-mothership"}) {
+			t.Errorf("%s: %q, %v, given %q", name, said, err, given)
+		}
+	}
+	if len(w.mustState().Secrets) > 0 {
+		t.Error("something is kept")
+	}
+}
