@@ -20,7 +20,9 @@ import (
 var files embed.FS
 
 // IDs are the packs that ship with the program, in order.
-func IDs() []string { return []string{"echo", "git", "git-remote", "herald", "ledger", "transit"} }
+func IDs() []string {
+	return []string{"echo", "git", "git-remote", "herald", "jq", "ledger", "ripgrep", "sqlite", "transit"}
+}
 
 // Pack is the tree of a shipped pack, read-only.
 func Pack(id string) (fs.FS, error) {
