@@ -31,10 +31,17 @@ func newPackWorld(t *testing.T, pack string, files map[string]string, needs ...s
 	w.lay(filepath.Join(w.dir, "work"), map[string]string{".keep": ""})
 	w.lay(filepath.Join(w.dir, "work"), files)
 	w.must("add", pack, "--yes")
-	if out := w.must("availability", pack, "--json"); strings.Contains(out, `"bin":false`) {
-		t.Fatalf("availability: %s", out)
-	}
 	return w
+}
+
+// connect gives a pack its credential, as a line that waits for whoever asks.
+func (w *world) connect(pack, line string) {
+	w.t.Helper()
+	c := w.command(w.self, "connect", pack)
+	c.Stdin = strings.NewReader(line + "\n")
+	if out, err := c.CombinedOutput(); err != nil {
+		w.t.Fatalf("connect: %v %s", err, out)
+	}
 }
 
 // gives is a call that must succeed with this result.
@@ -209,3 +216,5 @@ func Test_14_2_ThePackJq(t *testing.T) {
 	}
 	w.refuses(protocol.CommandFailed, "Permission denied", "jq", "file", `{"filter":".","file":"link","raw":true}`)
 }
+
+func rawArgs(text string) json.RawMessage { return json.RawMessage(text) }
