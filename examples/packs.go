@@ -21,7 +21,7 @@ var files embed.FS
 
 // IDs are the packs that ship with the program, in order.
 func IDs() []string {
-	return []string{"echo", "git", "git-remote", "herald", "jq", "ledger", "postgres", "ripgrep", "sqlite", "transit"}
+	return []string{"echo", "git", "git-remote", "herald", "jq", "ledger", "npm", "postgres", "ripgrep", "sqlite", "transit"}
 }
 
 // Pack is the tree of a shipped pack, read-only.
