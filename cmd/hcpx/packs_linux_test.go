@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
@@ -44,11 +45,15 @@ func (w *world) connect(pack, line string) {
 	}
 }
 
-// gives is a call that must succeed with this result.
+// gives is a call that must succeed with this result; numbers count by value, and members in any order.
 func (w *world) gives(pack, verb, args, want string) {
 	w.t.Helper()
 	r, out := w.call(pack, verb, json.RawMessage(args), true)
-	if !r.OK || string(r.Result) != want {
+	wanted, err := jsondoc.Parse([]byte(want), jsondoc.Limits{})
+	if err != nil {
+		w.t.Fatalf("%s: %v", want, err)
+	}
+	if got, _ := jsondoc.Parse(r.Result, jsondoc.Limits{}); !r.OK || !wanted.Equal(got) {
 		w.t.Errorf("%s %s %s:\n got %s\nwant %s", pack, verb, args, out, want)
 	}
 }
@@ -93,7 +98,7 @@ func Test_14_2_ThePackSqlite(t *testing.T) {
 		"SELECT * FROM zipfile('secret.txt')", "VACUUM INTO 'ran'", "SELECT fts3_tokenizer('simple')", "PRAGMA journal_mode = wal; INSERT INTO t VALUES (1, 'x')",
 		"COMMIT; BEGIN IMMEDIATE; DELETE FROM t; COMMIT", "SELECT 1; SELECT 2", "SELECT 'a", "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = ''",
 	} {
-		for _, verb := range []string{"query", "try", "exec"} {
+		for _, verb := range []string{"query", "exec"} {
 			if verb != "query" && (strings.Contains(sql, "DELETE") || strings.Contains(sql, "INSERT") || strings.Contains(sql, "SELECT 2") || strings.Contains(sql, "UPDATE")) {
 				continue // what a change may do
 			}

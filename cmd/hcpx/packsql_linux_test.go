@@ -59,6 +59,9 @@ func Test_14_2_ThePackPostgres(t *testing.T) {
 	asAda("shop", `SET ROLE bob; CREATE TABLE t(id bigint PRIMARY KEY, n text, j json, x numeric); CREATE SEQUENCE s; CREATE INDEX n ON t(n);
 		INSERT INTO t VALUES (9007199254740993, 'é', E'{"a":\n 1}', 1.50), (2, NULL, NULL, 'NaN');
 		CREATE PROCEDURE leave() LANGUAGE plpgsql AS 'BEGIN DELETE FROM t; COMMIT; END'; CREATE FUNCTION put() RETURNS int LANGUAGE sql AS 'DELETE FROM t; SELECT 1';`)
+	for _, f := range []string{"json_build_object(text, bigint)", "json_build_object(text, json, text, boolean)", "to_json(record)", "rtrim(text, text)", "current_setting(text)"} {
+		asAda("shop", "CREATE FUNCTION public."+f+" RETURNS json LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''trap''; END'") // nobody asked for these
+	}
 	w.evalsOf(shippedPacks, "postgres")
 	at := func(sql, more string) string {
 		return fmt.Sprintf(`{"host":"127.0.0.1","port":%s,"database":"shop","sql":%s%s}`, port, quoted(sql), more)
