@@ -22,7 +22,8 @@ var rooms = []struct {
 }{
 	{"internal/protocol", ""},
 	{"internal/jsondoc", ""},
-	{"internal/yamldoc", ""},
+	{"internal/yamldoc", "jsondoc"},
+
 	{"examples", ""},
 	{"internal/egress", ""},
 	{"internal/procs", ""},
@@ -48,16 +49,17 @@ var rooms = []struct {
 	{"internal/binding/hubtest", "protocol jsondoc manifest binding"},
 	{"internal/adapter", "protocol jsondoc manifest sandbox"},
 	{"internal/adapter/wrap", "protocol egress jsondoc manifest sandbox adapter"},
+	{"internal/adapter/openapi", "protocol egress jsondoc yamldoc manifest adapter"},
 	{"internal/adapter/composite", "protocol jsondoc manifest policy adapter"},
 	{"internal/store", "protocol disk jsondoc pack grant stamp"},
 	{"internal/store/storetest", "protocol pack grant store"},
 	{"internal/approval", "protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
-	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
+	{"internal/lint", "protocol protect jsondoc manifest policy skill pack adapter adapter/wrap adapter/composite adapter/openapi"},
 	{"internal/conformance", "protocol jsondoc examples"},
 	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
 	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate"},
-	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session vault gate pipeline lifecycle lint examples"},
+	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite adapter/openapi audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples demogit"},
 	{"cmd/hcpx", "cli sandbox learn"},
@@ -166,7 +168,7 @@ func TestRunsNeverMeet(t *testing.T) {
 		walk(from)
 		return seen
 	}
-	for _, from := range []string{"internal/pipeline", "internal/adapter/wrap", "internal/adapter/composite"} {
+	for _, from := range []string{"internal/pipeline", "internal/adapter/wrap", "internal/adapter/composite", "internal/adapter/openapi"} {
 		for name := range reach(from) {
 			if strings.HasPrefix(name, "internal/sense") {
 				t.Errorf("%s reaches %s", from, name)

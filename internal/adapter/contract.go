@@ -6,6 +6,7 @@ package adapter
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
@@ -43,11 +44,47 @@ type Foreseer interface {
 	Foresee(ctx context.Context, args *jsondoc.Node) []*jsondoc.Node
 }
 
+// Documented is an Adapter whose commands are declared in a document of the pack beside surface.json (§3.6). The document
+// is read once, at install, into a summary that the store keeps; an exec reads its own command's line of that.
+type Documented interface {
+	Adapter
+	// Summarize reads the document. The issues are lint's, with places in surface.json and in the document; the summary
+	// holds what stands in it of every command that has no error.
+	Summarize(m *manifest.Manifest, files fs.FS) (summary []byte, issues []protocol.Issue)
+	// Adopt gives each command of m its part of the summary; false when this build wrote no such text.
+	Adopt(m *manifest.Manifest, summary []byte) bool
+}
+
 // Call is what step 5 rendered: it is what confirm, plan and audit show and what runs.
 type Call struct {
-	Args  *jsondoc.Node // after defaults
-	Argv  []string      // wrap: argv[0] is the base name of the declared bin, as the child gets it
-	Stdin []byte        // wrap: nil = empty
+	Args    *jsondoc.Node // after defaults
+	Argv    []string      // wrap: argv[0] is the base name of the declared bin, as the child gets it
+	Stdin   []byte        // wrap: nil = empty
+	Request *Request      // openapi; nil else
+}
+
+// Request is what openapi sends, whole but for the credential, which only the run adds (§3.6).
+type Request struct {
+	Method string
+	URL    string
+	Header []Field // in the order of their names
+	Body   []byte  // nil = none
+	// Credential are the places where the run puts what was minted, as "header Authorization"; none for a request without.
+	Credential []string
+	// Files are what the body takes from the land. Until Fill has them the body is not whole.
+	Files []File
+	// Fill makes the body once the contents of all Files are there; nil when there are none.
+	Fill func(r *Request)
+}
+
+// Field is one header of a request.
+type Field struct{ Name, Value string }
+
+// File is a file of the land that a request carries.
+type File struct {
+	Pointer string // of the argument that names it
+	Path    string // as it was named, relative to the land
+	Data    []byte
 }
 
 // Need is what a wrap declares; step 8 turns it into a sandbox.Spec with resolved programs and the land.
@@ -77,6 +114,14 @@ type Run struct {
 	Limits sandbox.Limits
 	// Sub runs one sub-call of a composite through the whole pipeline as the same Principal (§3.5).
 	Sub func(ctx context.Context, pack, verb string, args json.RawMessage) protocol.Result
+	// Credential gives one part of what was minted (token, username, password) to the request that openapi sends, and false
+	// where it has no such part (§8.4).
+	Credential func(part string) (string, bool)
+	// Mask replaces the credential in what came from outside, before anything parses it or cuts it; torn says that the text
+	// was cut at its end (§8.4).
+	Mask func(text []byte, torn bool) []byte
+	// Keep writes what is no text to a file of its own, which lies for a day, and gives its path (§12).
+	Keep func(name string, data []byte) (string, error)
 }
 
 // Output is what a run gave. Value is nil when the command failed.
@@ -87,6 +132,15 @@ type Output struct {
 	Replaced int
 	// Steps are the composite's steps in order, for the audit.
 	Steps []StepDone
+	// Answer is what the server of an openapi command answered, for the audit; nil when none did.
+	Answer *Answer
+}
+
+// Answer is how a server answered (§3.6).
+type Answer struct {
+	Status   int `json:"status"`
+	Bytes    int `json:"bytes"`
+	Attempts int `json:"attempts"`
 }
 
 // StepDone is one finished step of a composite.

@@ -12,6 +12,7 @@ import (
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/adapter/composite"
+	"hcpx/internal/adapter/openapi"
 	"hcpx/internal/adapter/wrap"
 	"hcpx/internal/audit"
 	"hcpx/internal/gate"
@@ -199,10 +200,11 @@ func (a *App) newAudit() audit.Log {
 
 func (a *App) newGate() *gate.Gate {
 	g := &gate.Gate{
-		Store:    a.store(),
-		Sandbox:  a.guarded(a.system()),
-		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New()},
-		Now:      a.o.Now, Places: a.places, Limits: a.limits(), Rules: a.rules(),
+		Store:   a.store(),
+		Sandbox: a.guarded(a.system()),
+		Adapters: map[string]adapter.Adapter{manifest.Wrap: wrap.New(), manifest.Composite: composite.New(),
+			manifest.OpenAPI: openapi.New(openapi.Options{Now: a.o.Now, Resolve: a.lookup()})},
+		Now: a.o.Now, Places: a.places, Limits: a.limits(), Rules: a.rules(),
 	}
 	if g.Hub = a.newHub(g); a.o.Watch != nil {
 		g.Hub = watchedHub{g.Hub, a.o.Watch}

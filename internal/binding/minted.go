@@ -11,7 +11,7 @@ import (
 )
 
 // Minted is the credential of one run. It hides itself from printing, logging and encoding (§8.4): its
-// value leaves by Env alone, into one child's environment.
+// value leaves by Env alone, into one child's environment, and by Part, into one request.
 type Minted struct {
 	// held is behind a pointer, so that printing a struct around a Minted shows an address at most.
 	held   *credential
@@ -71,6 +71,15 @@ func (m *Minted) Release() {
 		clear(part)
 	}
 	m.held = nil
+}
+
+// Part is one part of the credential, for the one request that it is placed in (§8.2, "auto"); false when it has none.
+func (m *Minted) Part(name string) (string, bool) {
+	if m == nil || m.held == nil {
+		return "", false
+	}
+	value, err := m.held.part(name)
+	return string(value), err == nil
 }
 
 // Env fills the manifest's inject.env (§8.2): each value is a template of {token}, {username} and

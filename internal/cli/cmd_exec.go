@@ -273,6 +273,9 @@ func (d *deps) askFirst(plan protocol.Result) (yes bool, refusal *protocol.Error
 	if len(v.Argv) > 0 {
 		p.raw("  " + quoted(v.Argv) + "\n")
 	}
+	if v.Request != nil {
+		v.Request.show(p, "  ")
+	}
 	ok, err := d.ask("Run it?")
 	switch {
 	case err != nil:

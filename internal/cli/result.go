@@ -65,6 +65,7 @@ type planGuard struct {
 // planView is what a plan says (§15.1), as far as a page shows it.
 type planView struct {
 	Argv      []string   `json:"argv"`
+	Request   *planSend  `json:"request"`
 	Cwd       string     `json:"cwd"`
 	Env       []string   `json:"env"`
 	Reads     []string   `json:"reads"`
@@ -163,6 +164,10 @@ func showPlan(p *page, r protocol.Result) {
 	p.styled(strong, "%s/%s would run:", r.PackID, r.VerbKey)
 	if len(v.Argv) > 0 {
 		p.raw("  " + quoted(v.Argv) + "\n")
+	}
+	if v.Request != nil {
+		p.raw("\n")
+		v.Request.show(p, "  ")
 	}
 	for _, s := range v.Steps {
 		p.line("  step %s: %s/%s", s.ID, s.Pack, s.Verb)

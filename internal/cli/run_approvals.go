@@ -70,6 +70,7 @@ func previewFlag(v *lifecycle.PreviewView) string {
 // shownPlan is what an approval shows of a plan, and of each step of a composite.
 type shownPlan struct {
 	Argv      []string   `json:"argv"`
+	Request   *planSend  `json:"request"`
 	Stdin     string     `json:"stdin"`
 	Cwd       string     `json:"cwd"`
 	Env       []string   `json:"env"`
@@ -126,6 +127,9 @@ func stateWord(v lifecycle.ApprovalView) string {
 func showShownPlan(p *page, v shownPlan, in string) {
 	if len(v.Argv) > 0 {
 		p.raw(in + p.paint(faint, "runs:") + " " + visible(quoted(v.Argv)) + "\n")
+	}
+	if v.Request != nil {
+		v.Request.show(p, in)
 	}
 	if v.Stdin != "" {
 		p.raw(in + p.paint(faint, "is given on stdin:") + "\n" + indent(visibleLines(v.Stdin), in+"  ") + "\n")

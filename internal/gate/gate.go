@@ -147,6 +147,7 @@ func (g *Gate) load(id, dir string, meta *store.Meta) (*Loaded, *protocol.Error)
 	if err != nil {
 		return nil, broken(err)
 	}
+	g.documented(p, root.FS(), meta)
 	l := &Loaded{ID: id, Dir: dir, Digest: meta.Record.Digest, Version: meta.Version,
 		Manifest: p.Manifest, Policy: p.Policy, Executables: map[string]bool{}, verbs: map[string]*compiled{}}
 	for name, s := range meta.Record.Stamps {

@@ -125,6 +125,9 @@ func (a available) command(l *gate.Loaded, c *manifest.Command) (out CommandAvai
 		out.Native = w.Isolation == "native-local"
 		out.Network = w.Network.Mode
 	}
+	if l.Manifest.OpenAPI != nil {
+		out.Network = "hosts" // the one server of the manifest
+	}
 	first, broken := a.refusal(l, c)
 	if first == nil {
 		out.Executable = true

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"hcpx/internal/adapter"
 	"hcpx/internal/audit"
 	"hcpx/internal/grant"
 	"hcpx/internal/lint"
@@ -172,6 +173,7 @@ func (in *installing) lintAll(sources []*source) ([]protocol.Issue, *protocol.Er
 				WithHint("hcpx install " + protocol.Word(src.shown))
 		}
 		seen[src.pack.ID] = true
+		in.compile(src)
 		if w := src.pack.Manifest.Wrap; w != nil && w.PassThrough && !in.o.AllowPassThrough {
 			return nil, protocol.Fail(protocol.LintFailed, fmt.Sprintf("Nothing was installed: the pack %q passes any argument through to its program.", src.pack.ID)).
 				With("issues", issues).WithHint("hcpx install " + protocol.Word(src.shown) + " --allow-pass-through")
@@ -299,7 +301,7 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 		return err
 	}
 	meta := store.Meta{PackID: out.PackID, Version: out.Version, Source: src.place, InstalledAt: in.Now(), InstalledBy: string(in.s.Principal),
-		Record: pack.Record{Digest: src.sum}}
+		Record: pack.Record{Digest: src.sum}, Compiled: src.compiled}
 	if err := in.Store.Install(out.PackID, src.fs, meta); err != nil {
 		return in.failed(in.s, "install", out.PackID, storeFault(err, "The pack cannot be installed"))
 	}
@@ -311,6 +313,15 @@ func (in *installing) write(src *source, out *InstalledPack, previous string) *p
 		return in.undo(out, previous, err)
 	}
 	return in.refreshSkill(out.PackID)
+}
+
+// compile reads the document of an openapi pack into the summary that execs use in its place (§3.6).
+func (in *installing) compile(src *source) {
+	m := src.pack.Manifest
+	if kind, ok := in.Gate.Adapters[m.Adapter].(adapter.Documented); ok {
+		src.compiled, _ = kind.Summarize(m, src.fs) // lint has judged it
+		kind.Adopt(m, src.compiled)
+	}
 }
 
 // undo takes a failed upgrade back: its probe said that it does not work here.

@@ -18,13 +18,14 @@ import (
 
 // source is one pack to install: its files, readable until close.
 type source struct {
-	shown string // as the person named it
-	place string // where it lies, for the record
-	name  string // of its directory, for the warning pack.dir-name
-	fs    fs.FS
-	pack  *pack.Pack
-	sum   string // digest of what was linted
-	close func() error
+	compiled []byte // the summary of an openapi pack's document
+	shown    string // as the person named it
+	place    string // where it lies, for the record
+	name     string // of its directory, for the warning pack.dir-name
+	fs       fs.FS
+	pack     *pack.Pack
+	sum      string // digest of what was linted
+	close    func() error
 }
 
 // open takes a directory or an archive (§11). What can't be read as either is pack.unreadable, as lint

@@ -184,6 +184,7 @@ func (c *comparison) command(was, is *manifest.Command) {
 		c.differs("%s: its arguments change", was.Key)
 		c.arguments(was, is)
 	}
+	c.operation(was, is)
 	if !was.ResultNode.Equal(is.ResultNode) {
 		c.differs("%s: its result changes", was.Key)
 	}
@@ -191,6 +192,23 @@ func (c *comparison) command(was, is *manifest.Command) {
 		if !was.Node.Get(member).Equal(is.Node.Get(member)) {
 			c.differs("%s: what it runs changes (%s)", was.Key, member)
 		}
+	}
+}
+
+// operation: what the documents say of a command, whose operation_id may well be the same (§3.6).
+func (c *comparison) operation(was, is *manifest.Command) {
+	if was.Operation == nil || is.Operation == nil {
+		return
+	}
+	before, after := was.Operation(), is.Operation()
+	for _, member := range []string{"method", "path", "base", "params", "body", "security"} {
+		if !before.Get(member).Equal(after.Get(member)) {
+			c.differs("%s: the request that it sends changes (%s)", was.Key, member)
+		}
+	}
+	if was.ArgsNode == nil && is.ArgsNode == nil && !before.Get("args").Equal(after.Get("args")) {
+		c.differs("%s: its arguments change", was.Key)
+		c.arguments(was, is)
 	}
 }
 

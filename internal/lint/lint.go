@@ -19,6 +19,7 @@ import (
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/adapter/composite"
+	"hcpx/internal/adapter/openapi"
 	"hcpx/internal/adapter/wrap"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
@@ -120,8 +121,8 @@ func (j *judge) add(issues ...protocol.Issue) { j.issues = append(j.issues, issu
 // run asks the rooms and applies the rules between files.
 func (j *judge) run(s surroundings) {
 	if j.Manifest != nil {
+		j.adapters(s) // the document of an openapi pack brings schemas
 		j.add(j.Manifest.Check()...)
-		j.adapters(s)
 		j.manifest()
 	}
 	if j.Manifest != nil && j.Policy != nil {
@@ -149,8 +150,13 @@ func (j *judge) adapters(s surroundings) {
 			return s.lookup(id)
 		})...)
 		kind = composite.New()
+	case manifest.OpenAPI:
+		o := openapi.New(openapi.Options{})
+		summary, issues := o.Summarize(j.Manifest, j.FS)
+		j.add(issues...)
+		o.Adopt(j.Manifest, summary)
+		kind = o
 	default:
-		j.openapi()
 		return
 	}
 	for _, c := range j.Manifest.Commands {

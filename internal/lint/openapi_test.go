@@ -41,7 +41,12 @@ func Test_3_6_AnOpenAPIPackHasItsDocumentAndOperations(t *testing.T) {
 		{"outside", "../openapi.json", "", "openapi.document 3:28 /openapi/document"},
 		{"a directory", "evals", "", "openapi.document 3:28 /openapi/document"},
 		{"another kind of file", "openapi.txt", jsonDocument, "openapi.document 3:28 /openapi/document"},
-		{"not JSON", "openapi.json", yamlDocument, "openapi.document 3:28 /openapi/document"},
+		{"not JSON", "openapi.json", yamlDocument, "openapi.document openapi.json 1:1"},
+		{"a name twice", "openapi.json", strings.Replace(jsonDocument, `"parameters"`, `"post": 1, "parameters"`, 1), "openapi.document openapi.json 1:75 /paths/~1trips/post"},
+		{"a reference that leads nowhere", "openapi.yaml", yamlDocument + "      parameters:\n        - $ref: '#/components/parameters/P'\n", "openapi.document openapi.yaml 8:17 /paths/~1trips/post/parameters/0/$ref"},
+		{"a server of its own", "openapi.json", strings.Replace(jsonDocument, `"post": {`, `"post": { "servers": [ { "url": "https://other.example.org" } ],`, 1),
+			"openapi.server openapi.json 1:85 /paths/~1trips/post/servers\nopenapi.server 4:66 /verbs/plan/operation_id"},
+		{"a security that a public pack has not", "openapi.json", strings.Replace(jsonDocument, `"openapi"`, `"security": [ { "key": [] } ], "openapi"`, 1), "openapi.security 4:66 /verbs/plan/operation_id"},
 		{"not an object", "openapi.json", "[]", "openapi.document 3:28 /openapi/document"},
 		{"an older version", "openapi.json", `{"swagger": "2.0"}`, "openapi.document 3:28 /openapi/document"},
 		{"a version to come", "openapi.json", strings.Replace(jsonDocument, "3.1.0", "3.10.0", 1), "openapi.document 3:28 /openapi/document"},
@@ -66,14 +71,4 @@ func Test_3_6_ACommandNamesItsOperation(t *testing.T) {
 	if len(issues) == 0 || !protocol.HasErrors(issues) || issues[0].Code != "openapi.operation" {
 		t.Errorf("%v", shown(issues))
 	}
-}
-
-func FuzzOpenAPIYAML(f *testing.F) {
-	f.Add([]byte(yamlDocument))
-	f.Add([]byte("openapi: 3.0.0\npaths: &a {x: *a, get: !!map {operationId: |\n  a}}"))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		if ids, err := operationsOfYAML(src); (ids == nil) == (err == nil) {
-			t.Fatalf("%v %v", ids, err)
-		}
-	})
 }

@@ -105,6 +105,10 @@ func inject(at jsondoc.Cursor, adapter string) []EnvVar {
 	if n == nil || adapter == OpenAPI && n.Kind == jsondoc.String && n.Text == "auto" {
 		return nil
 	}
+	if adapter == OpenAPI {
+		at.AtValue("inject", "manifest.schema", "An openapi pack injects with \"auto\": where the operation's security scheme says.")
+		return nil
+	}
 	block, ok := at.Object("inject")
 	if !ok {
 		return nil

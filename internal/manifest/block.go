@@ -135,7 +135,7 @@ func openapiBlock(at jsondoc.Cursor) *OpenAPIBlock {
 	}
 	if at.Required("server") {
 		b.Server = at.Line("server", 2048)
-		if b.Server != "" && !safeURL(b.Server) {
+		if b.Server != "" && !SafeURL(b.Server) {
 			at.AtValue("server", "openapi.server", "The server is an https address, or an http address of this machine.")
 		}
 	}

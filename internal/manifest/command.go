@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,14 +116,22 @@ func arguments(at jsondoc.Cursor) {
 		return
 	}
 	args := jsondoc.Cursor{Node: properties, Pointer: at.Pointer + "/args/properties", Shape: at.Shape}
+	nameFaults(properties, func(m jsondoc.Member, code, message string) { args.AtKey(m.Key, code, "%s", message) })
+}
+
+// nameFaults finds the arguments whose names other faces cannot have.
+func nameFaults(properties *jsondoc.Node, bad func(m jsondoc.Member, code, message string)) {
+	if properties == nil {
+		return
+	}
 	flags := make(map[string]string, len(properties.Members))
 	for _, m := range properties.Members {
 		if strings.HasPrefix(m.Key, "hcp_") {
-			args.AtKey(m.Key, "manifest.reserved-arg", "The argument %s takes a name that begins with hcp_, which is reserved.", jsondoc.Quote(m.Key))
+			bad(m, "manifest.reserved-arg", fmt.Sprintf("The argument %s takes a name that begins with hcp_, which is reserved.", jsondoc.Quote(m.Key)))
 		}
 		for _, flag := range flagsOf(m) {
 			if other, taken := flags[flag]; taken && other != m.Key {
-				args.AtKey(m.Key, "manifest.flag-collision", "The arguments %s and %s both make the flag --%s.", jsondoc.Quote(other), jsondoc.Quote(m.Key), flag)
+				bad(m, "manifest.flag-collision", fmt.Sprintf("The arguments %s and %s both make the flag --%s.", jsondoc.Quote(other), jsondoc.Quote(m.Key), flag))
 				break
 			}
 			flags[flag] = m.Key

@@ -13,6 +13,8 @@ import (
 type Schema struct {
 	node *jsondoc.Node
 	rule *rule
+	// derived: the schema came out of an OpenAPI document, where a default tells what the server takes and is never sent.
+	derived bool
 }
 
 // SchemaError says why args, result or a payload is no schema that is taken; it names the first reason.
@@ -43,10 +45,32 @@ func (l *lazySchema) get(load func() (*Schema, []jsondoc.Fault)) (*Schema, error
 func (c *Command) Args() (*Schema, error) {
 	return c.schemas.args.get(func() (*Schema, []jsondoc.Fault) {
 		if c.ArgsNode == nil {
-			return noArguments(), nil
+			return c.derivedArgs()
 		}
 		return loadArgs(c.ArgsNode, c.pointer()+"/args")
 	})
+}
+
+// derivedArgs is the schema that the command's operation brings (§3.6), which follows the standard: it is closed where it
+// says so. Without one the command takes no arguments.
+func (c *Command) derivedArgs() (*Schema, []jsondoc.Fault) {
+	var n *jsondoc.Node
+	if c.Operation != nil {
+		n = c.Operation().Get("args")
+	}
+	if n == nil {
+		return noArguments(), nil
+	}
+	r, faults := compile(n, "")
+	if len(faults) > 0 { // its places are in no file that anybody wrote
+		at := c.Node.Get("operation_id")
+		if at == nil {
+			at = c.Node
+		}
+		return nil, []jsondoc.Fault{{Code: badSchema, Offset: at.Offset, Pointer: c.pointer() + "/operation_id",
+			Message: "The schema that the operation's parameters make is none that is taken: " + lowerFirst(faults[0].Message)}}
+	}
+	return &Schema{node: n, rule: r, derived: true}, nil
 }
 
 // Result is the schema of the command's result; nil when it declares none (§3.2).
@@ -66,12 +90,12 @@ func load(n *jsondoc.Node, pointer string) (*Schema, []jsondoc.Fault) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	return &Schema{n, r}, nil
+	return &Schema{node: n, rule: r}, nil
 }
 
 func noArguments() *Schema {
 	n := jsondoc.Obj(jsondoc.Member{Key: "type", Value: jsondoc.Str("object")}, jsondoc.Member{Key: "additionalProperties", Value: jsondoc.Boolean(false)})
-	return &Schema{n, &rule{node: n, types: kindObject, object: &objectRule{max: -1, additional: &rule{verdict: never}}}}
+	return &Schema{node: n, rule: &rule{node: n, types: kindObject, object: &objectRule{max: -1, additional: &rule{verdict: never}}}}
 }
 
 // loadArgs loads a schema of arguments: it takes objects, and its top is closed (§3.2).
@@ -128,6 +152,9 @@ func (s *Schema) Validate(v *jsondoc.Node) []protocol.Violation {
 func (s *Schema) Defaults(args *jsondoc.Node) *jsondoc.Node {
 	if args == nil {
 		args = jsondoc.Obj()
+	}
+	if s.derived {
+		return args
 	}
 	left := maxDefaults
 	return s.rule.defaults(args, &left)
@@ -223,6 +250,12 @@ func (c *Command) check() []jsondoc.Fault {
 	var faults []jsondoc.Fault
 	args, err := c.Args()
 	faults = append(faults, faultsOf(err)...)
+	if args != nil && args.derived {
+		at := c.Node.Get("operation_id")
+		nameFaults(args.node.Get("properties"), func(_ jsondoc.Member, code, message string) {
+			faults = append(faults, jsondoc.Fault{Code: code, Offset: at.Offset, Pointer: c.pointer() + "/operation_id", Message: message})
+		})
+	}
 	_, err = c.Result()
 	faults = append(faults, faultsOf(err)...)
 	if args == nil {

@@ -255,7 +255,7 @@ func (r sourceReader) address(key string) string {
 	if n == nil {
 		return ""
 	}
-	if n.Kind != jsondoc.String || !safeURL(n.Text) {
+	if n.Kind != jsondoc.String || !SafeURL(n.Text) {
 		r.bad(key, "%s is an https address, or an http address of this machine.", jsondoc.Quote(key))
 	}
 	return n.Text
@@ -333,8 +333,8 @@ func (r sourceReader) name(key string) string {
 	return s
 }
 
-// safeURL takes https, and http on a loopback address.
-func safeURL(s string) bool {
+// SafeURL takes https, and http on a loopback address.
+func SafeURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
 		return false

@@ -104,7 +104,10 @@ type Command struct {
 	ResultNode *jsondoc.Node // nil when absent
 	Examples   []*jsondoc.Node
 	Unmet      []string
-	schemas    schemas
+	// Operation is what the document of an openapi pack says of the command (§3.6), read when it is first asked for; its
+	// member args is the derived schema. Whoever loads the pack sets it; nil without a document.
+	Operation func() *jsondoc.Node
+	schemas   schemas
 }
 
 // Trigger is one entry of "triggers" (§7.1), as far as §3 and §4 need it.

@@ -88,6 +88,18 @@ func (m *mask) bytes(text []byte) []byte {
 	return append(out, text[done:]...)
 }
 
+// torn is bytes for a text that may have been cut at its end, where the beginning of a secret goes too.
+func (m *mask) torn(text []byte, cut bool) []byte {
+	if m == nil {
+		return text
+	}
+	text = m.bytes(text)
+	if cut {
+		text = text[:m.tornEnd(text)]
+	}
+	return text
+}
+
 func (m *mask) text(s string) string {
 	if m == nil {
 		return s

@@ -41,6 +41,9 @@ const privateHome = "<private>"
 // can be held against a plan.
 func (r *run) plan() *jsondoc.Node {
 	members := []jsondoc.Member{{Key: "argv", Value: stringsNode(r.call.Argv)}}
+	if r.call.Request != nil {
+		members = []jsondoc.Member{{Key: "request", Value: requestNode(r.call.Request)}, {Key: "limits", Value: object("wall", jsondoc.Str(r.requestTime().String()), "output", number(uint64(max(r.p.OutputCap, 0))))}}
+	}
 	if r.world != nil && r.world.Spec != nil {
 		members = append(members, r.worldPlan(r.world.Spec)...)
 	}

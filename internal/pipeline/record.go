@@ -86,6 +86,10 @@ func (r *run) by() json.RawMessage {
 	if r.owner != "" {
 		known["binding"] = r.lent()
 	}
+	if r.call.Request != nil {
+		q := r.shownCall().Request
+		known["request"] = map[string]any{"method": q.Method, "url": q.URL, "body_bytes": len(q.Body)}
+	}
 	if len(known) == 0 {
 		return nil
 	}
@@ -123,6 +127,9 @@ func (r *run) detail(out *adapter.Output) json.RawMessage {
 	if out != nil {
 		if len(out.Steps) > 0 {
 			known["steps"] = out.Steps
+		}
+		if out.Answer != nil {
+			known["answer"] = out.Answer
 		}
 		if out.Replaced > 0 {
 			known["replaced"] = out.Replaced

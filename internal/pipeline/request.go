@@ -32,7 +32,7 @@ func (r *run) request() (approval.Request, *protocol.Error) {
 	return approval.Request{
 		Principal: r.s.Principal, Where: where, Pack: r.pack.ID, Version: r.pack.Version, Digest: r.pack.Digest, Verb: r.verb.Command.Key,
 		Operation: e.Operation, Message: e.Sentence(r.shownArgs()), Args: raw(r.shownArgs()), Plan: raw(picture), Preview: e.Preview,
-		Canonical: object("principal", jsondoc.Str(string(r.s.Principal)), "request", r.canonical(e.Preview != "" || r.call.Argv == nil), "digest", jsondoc.Str(r.pack.Digest),
+		Canonical: object("principal", jsondoc.Str(string(r.s.Principal)), "request", r.canonical(e.Preview != "" || r.placed()), "digest", jsondoc.Str(r.pack.Digest),
 			"plan", picture).Canonical(nil),
 	}, nil
 }
@@ -47,6 +47,10 @@ func (r *run) canonical(placed bool) *jsondoc.Node {
 	}
 	return n
 }
+
+// placed says whether what runs may depend on the place of who asks: a composite's steps may. What a request takes from
+// a place is the land's, which counts by itself.
+func (r *run) placed() bool { return r.call.Argv == nil && r.call.Request == nil }
 
 // shownArgs are the arguments without the secret ones.
 func (r *run) shownArgs() *jsondoc.Node {
@@ -64,7 +68,11 @@ var shown = []string{"cwd", "env", "reads", "writes", "executes", "network", "is
 // picture is exactly what runs: argv and the child's world, or the steps of a composite with theirs.
 func (r *run) picture(left *int) *jsondoc.Node {
 	n := jsondoc.Obj()
-	if call := r.shownCall(); call.Argv != nil {
+	call := r.shownCall()
+	if call.Request != nil {
+		n = n.With("request", requestNode(call.Request))
+	}
+	if call.Argv != nil {
 		n = n.With("argv", stringsNode(call.Argv))
 		if call.Stdin != nil {
 			n = n.With("stdin", jsondoc.Str(string(call.Stdin)))
@@ -96,8 +104,14 @@ func (r *run) shownCall() *adapter.Call {
 		return r.call
 	}
 	call, bad := r.verb.Adapter.Render(args)
-	if len(bad) > 0 {
+	switch {
+	case len(bad) > 0 && r.call.Request != nil:
+		return &adapter.Call{Request: &adapter.Request{Method: r.call.Request.Method, URL: protocol.Redacted, Credential: r.call.Request.Credential}}
+	case len(bad) > 0:
 		return &adapter.Call{Argv: []string{protocol.Redacted}}
+	case call.Request != nil && call.Request.Fill != nil && len(call.Request.Files) == len(r.call.Request.Files):
+		call.Request.Files = r.call.Request.Files
+		call.Request.Fill(call.Request)
 	}
 	return call
 }

@@ -11,7 +11,7 @@ import (
 // claim is this run under its idempotency key.
 func (r *run) claim() approval.Claim {
 	return approval.Claim{Principal: r.s.Principal, Tenant: r.s.Tenant, Key: r.req.IdempotencyKey,
-		Canonical: r.canonical(r.call.Argv == nil).Canonical(nil), Run: r.id}
+		Canonical: r.canonical(r.placed()).Canonical(nil), Run: r.id}
 }
 
 // idempotent is §15.5, once the arguments are known: a key that stands for another request, for a run that goes on, or

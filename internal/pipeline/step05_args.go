@@ -8,7 +8,7 @@ import (
 	"hcpx/internal/protocol"
 )
 
-// render is step 5: defaults, JSON Schema, the argv rendered once (§6.4) with the option guard, then the
+// render is step 5: defaults, JSON Schema, the argv or request rendered once (§6.4) with the option guard, then the
 // argument rules of grants (§9.6), then idempotency (§15.5).
 func (r *run) render() *protocol.Error {
 	schema, err := r.verb.Command.Args()
@@ -20,6 +20,9 @@ func (r *run) render() *protocol.Error {
 		return r.invalidArgs(bad)
 	}
 	call, bad := r.verb.Adapter.Render(r.args)
+	if len(bad) == 0 {
+		bad = r.p.Gate.Attach(r.s, r.verb, call)
+	}
 	if len(bad) > 0 {
 		return r.invalidArgs(bad)
 	}

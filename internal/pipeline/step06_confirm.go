@@ -128,6 +128,9 @@ func (r *run) unconfirmed() *protocol.Error {
 	if r.call.Argv != nil {
 		e = e.With("argv", r.call.Argv)
 	}
+	if r.call.Request != nil {
+		e = e.With("request", raw(requestNode(r.shownCall().Request)))
+	}
 	if c.reason != "" {
 		e = e.With("reason", c.reason)
 	}

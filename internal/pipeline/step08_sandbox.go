@@ -30,7 +30,7 @@ func (r *run) enclose() *protocol.Error {
 		return nil
 	}
 	if r.world.Spec == nil {
-		return nil
+		return nil // a composite, or a request of this process: the sandbox has nothing to confine
 	}
 	if r.world.Land != nil {
 		if err := r.p.Gate.Store.MakeLand(*r.world.Land); err != nil {

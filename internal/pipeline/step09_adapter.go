@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"hcpx/internal/adapter"
 	"hcpx/internal/protocol"
@@ -22,7 +23,10 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 		run.Limits = r.world.Spec.Limits
 		return r.verb.Adapter.Run(r.ctx, run) // the sandbox keeps the limits
 	}
-	limit := r.verb.Command.Timeout
+	if r.call.Request != nil {
+		run.Credential, run.Mask, run.Keep, run.Limits.Output = r.minted.Part, r.mask.torn, r.keepResult, r.p.OutputCap
+	}
+	limit := r.requestTime()
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
 	out, err := r.verb.Adapter.Run(ctx, run)
@@ -30,6 +34,20 @@ func (r *run) work() (*adapter.Output, *protocol.Error) {
 		return out, protocol.Fail(protocol.Timeout, fmt.Sprintf("%s/%s did not end within %s, the timeout of the command.", r.pack.ID, r.verb.Command.Key, limit)).With("error", err)
 	}
 	return out, err
+}
+
+// requestTime is how long a run without a sandbox may take: the command's timeout, a request within the runtime's cap.
+func (r *run) requestTime() time.Duration {
+	limit := r.verb.Command.Timeout
+	if wall := r.p.Gate.Limits.Wall; r.call.Request != nil && wall > 0 {
+		limit = min(limit, wall)
+	}
+	return limit
+}
+
+// keepResult writes a result that is no text to a file of this run (§12).
+func (r *run) keepResult(name string, data []byte) (string, error) {
+	return r.p.Gate.Store.KeepResult(r.s.Tenant, r.id, name, data)
 }
 
 // sub runs one step of a composite: the whole pipeline for its own command, as the same Principal. A

@@ -83,6 +83,7 @@ func (r *run) discreet(err *protocol.Error) {
 		return
 	}
 	delete(err.Details, "stdout_tail")
+	delete(err.Details, "body")
 	if err.Code == protocol.InvalidResult {
 		err.Message = fmt.Sprintf("The result of %s/%s is not what it declares.", r.pack.ID, r.verb.Command.Key)
 		err.Details = nil

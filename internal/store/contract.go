@@ -90,6 +90,10 @@ type Meta struct {
 	Source      string      `json:"source"`
 	InstalledAt time.Time   `json:"installed_at"`
 	InstalledBy string      `json:"installed_by"`
+	// Compiled is what install compiled of the pack's document (§3.6), on the way into the store; Sum is the hash by which the
+	// record names it, and Compiled of the store gives it back.
+	Compiled []byte `json:"-"`
+	Sum      string `json:"compiled,omitempty"`
 }
 
 // LandKey names one land directory (§9.2).
@@ -139,6 +143,12 @@ type Store interface {
 	DropSkill(id string) error
 	Skill(id string) ([]byte, error)
 	Skills() ([]string, error)
+	// Compiled reads what was compiled of an installed version; fs.ErrNotExist when nothing was. What is not the text of the
+	// record is an error, never given: whoever asks compiles anew.
+	Compiled(m *Meta) ([]byte, error)
+	// KeepResult writes what is too large or no text for a face to data/<tenant>/results/<run>/<name>, for its owner alone, and
+	// removes what lies there for over a day (§12).
+	KeepResult(tenant, run, name string, data []byte) (path string, err error)
 	// LandDir is the directory of a land, "" for a key without one; MakeLand creates it 0700. PurgeLand
 	// removes every land directory of a pack in all tenants, principals and projects; HasLand says whether
 	// there is one.

@@ -59,6 +59,9 @@ func (d *decoder) meta(n *jsondoc.Node) *Meta {
 		d.fail(n.Offset, "installed_at is no time")
 	}
 	m.InstalledAt = at
+	if n.Has("compiled") {
+		m.Sum = d.text(n, "compiled")
+	}
 	stats := n.Get("stats")
 	m.Record.Stamps, m.Record.Dirs = d.stamps(stats.Get("files")), d.stamps(stats.Get("dirs"))
 	if links := stats.Get("links"); links != nil {

@@ -45,6 +45,9 @@ func (s *FS) Install(id string, src fs.FS, meta Meta) error {
 		if err := s.stage(stage, src, &meta); err != nil {
 			return errors.Join(err, removeTree(stage))
 		}
+		if meta.Sum, err = s.keepCompiled(meta.Compiled); err != nil {
+			return errors.Join(err, removeTree(stage))
+		}
 		next := &record{Meta: meta}
 		next.PackID = id
 		switch old, err := s.record(id); {
@@ -53,7 +56,11 @@ func (s *FS) Install(id string, src fs.FS, meta Meta) error {
 		case !errors.Is(err, ErrNotInstalled):
 			return errors.Join(err, removeTree(stage))
 		}
-		return s.commit(journal{"install", id, filepath.Base(stage), next})
+		if err := s.commit(journal{"install", id, filepath.Base(stage), next}); err != nil {
+			return err
+		}
+		s.sweepCompiled()
+		return nil
 	})
 }
 
@@ -111,7 +118,11 @@ func (s *FS) Remove(id string) error {
 		if _, err := os.Lstat(filepath.Join(s.metaDir(), id+".json")); err != nil {
 			return ignoreGone(err)
 		}
-		return s.commit(journal{"remove", id, "", nil})
+		if err := s.commit(journal{"remove", id, "", nil}); err != nil {
+			return err
+		}
+		s.sweepCompiled()
+		return nil
 	})
 }
 

@@ -101,6 +101,9 @@ func (m *Memory) Install(id string, src fs.FS, meta Meta) error {
 		return errors.Join(errors.New("the pack changed while it was installed"), removeTree(dir))
 	}
 	meta.PackID, meta.Record = id, rec
+	if len(meta.Compiled) > 0 {
+		meta.Sum = sumOf(meta.Compiled)
+	}
 	versions := append([]placed{{meta, dir}}, m.packs[id]...)
 	m.packs[id] = versions[:min(2, len(versions))]
 	return nil

@@ -27,6 +27,7 @@ type version struct {
 	Source      string    `json:"source"`
 	InstalledAt time.Time `json:"installed_at"`
 	InstalledBy string    `json:"installed_by"`
+	Compiled    string    `json:"compiled,omitempty"`
 	Previous    *version  `json:"previous,omitempty"`
 }
 
@@ -38,7 +39,7 @@ type stats struct {
 
 func onDisk(m Meta) *version {
 	r := m.Record
-	return &version{m.PackID, m.Version, r.Digest, stats{r.Stamps, r.Links, r.Dirs}, m.Source, m.InstalledAt, m.InstalledBy, nil}
+	return &version{m.PackID, m.Version, r.Digest, stats{r.Stamps, r.Links, r.Dirs}, m.Source, m.InstalledAt, m.InstalledBy, m.Sum, nil}
 }
 
 // MarshalJSON writes the form on disk.

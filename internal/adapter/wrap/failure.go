@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"hcpx/internal/adapter"
 	"hcpx/internal/egress"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -122,7 +123,7 @@ func Tail(b []byte, n int) string {
 			b = b[1:]
 		}
 	}
-	s, replaced := decode(b)
+	s, replaced := adapter.Decode(b)
 	for replaced > 0 && len(s) > n { // replacements are longer than what they replace
 		_, size := utf8.DecodeRuneInString(s)
 		s = s[size:]

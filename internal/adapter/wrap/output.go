@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"hcpx/internal/adapter"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
@@ -27,7 +28,7 @@ const maxDepth = 128
 func parse(form string, stdout []byte) (v *jsondoc.Node, replaced int, err *protocol.Error) {
 	switch form {
 	case asText:
-		s, replaced := decode(trimEnd(stdout))
+		s, replaced := adapter.Decode(trimEnd(stdout))
 		return jsondoc.Str(s), replaced, nil
 	case asNDJSON:
 		v, err = lines(stdout)
@@ -94,22 +95,4 @@ func trimEnd(b []byte) []byte {
 		return bytes.TrimSuffix(rest, []byte("\r"))
 	}
 	return b
-}
-
-// decode is b as text, each byte that is not UTF-8 replaced by U+FFFD and counted.
-func decode(b []byte) (string, int) {
-	if utf8.Valid(b) {
-		return string(b), 0
-	}
-	replaced := 0
-	out := make([]byte, 0, len(b)+len(b)/8)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 {
-			replaced++
-		}
-		out = utf8.AppendRune(out, r)
-		b = b[size:]
-	}
-	return string(out), replaced
 }

@@ -65,6 +65,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"§9.3 sessions are apart; HCP-11.1-4 deactivate drops the connection", sessions},
 		{"§5.4 skills come and go", skills},
 		{"§9.2 lands are apart", lands},
+		{"§3.6 what was compiled is kept with its version", compiled},
+		{"§12 a result is kept for its owner, under plain names", results},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
