@@ -1,5 +1,5 @@
 // Package examples carries packs inside the program: the gold packs of §14.2 (transit, ledger, echo and herald, one for
-// each way a pack can be made) and packs for tools that many people have: git and git-remote, sqlite, ripgrep, jq,
+// each way a pack can be made) and packs for tools that many people have: git, git-remote, github, release, sqlite, ripgrep, jq,
 // postgres and npm. The vectors of §14.3 run on them, and `hcpx add NAME` installs one of them. It refuses nothing and
 // imports nothing of the project; a pack's meaning is the business of the rooms that read it.
 //
@@ -20,7 +20,7 @@ var archive string
 
 // IDs are the packs that ship with the program, in order.
 func IDs() []string {
-	return []string{"echo", "git", "git-remote", "herald", "jq", "ledger", "npm", "postgres", "ripgrep", "sqlite", "transit"}
+	return []string{"echo", "git", "git-remote", "github", "herald", "jq", "ledger", "npm", "postgres", "release", "ripgrep", "sqlite", "transit"}
 }
 
 // Pack is the tree of a shipped pack, read-only.
