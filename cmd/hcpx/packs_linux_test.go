@@ -170,7 +170,7 @@ func Test_14_2_ThePackRipgrep(t *testing.T) {
 	w := newPackWorld(t, "ripgrep", map[string]string{"a.go": "one needle\ntwo\n", "b/--pre=x.txt": "needle needle\n", ".hid": "needle\n", "skip.log": "needle\n", ".ignore": "*.log\n",
 		"evil\nb/--pre=x.txt:9": "needle\n", "pre.sh": hook, ".ripgreprc": "--pre=./pre.sh\n--hidden\n", ".git/x": "needle\n"}, "rg")
 	w.lay(filepath.Join(w.dir, "home"), map[string]string{".ripgreprc": "--hidden\n"})
-	t.Setenv("RIPGREP_CONFIG_PATH", filepath.Join(w.dir, "work", ".ripgreprc"))
+	w.env = []string{"RIPGREP_CONFIG_PATH=" + filepath.Join(w.dir, "work", ".ripgreprc")}
 	w.evalsOf(shippedPacks, "ripgrep")
 	if err := os.Symlink("/etc", filepath.Join(w.dir, "work", "etc")); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func Test_14_2_ThePackRipgrep(t *testing.T) {
 // §14.2, §10.2: the jq pack keeps its evals; a filter imports nothing, sees nothing of the caller, and has an end.
 func Test_14_2_ThePackJq(t *testing.T) {
 	w := newPackWorld(t, "jq", map[string]string{"a.json": `{"n":[1,2.5,"é"]} 7`, "-n": `1`, "evil.jq": `def evil: 1;`, ".jq": `def evil: 1;`, "lines.txt": "a\nb\n"}, "jq")
-	t.Setenv("CANARY", "canary-41c9")
+	w.env = []string{"CANARY=canary-41c9"}
 	w.evalsOf(shippedPacks, "jq")
 	w.gives("jq", "file", `{"filter":".n? // .","file":"a.json"}`, `[[1,2.5,"é"],7]`)
 	w.gives("jq", "file", `{"filter":"length","file":"a.json","slurp":true}`, `[2]`)

@@ -65,7 +65,7 @@ func Test_14_2_ThePackNpm(t *testing.T) {
 			"git-tag-version=true\nproxy=" + other.URL + "\nhttps-proxy=" + other.URL + "\nglobal=true\nuserconfig=./evil\noffline=true\nomit=dev\nbefore=2001-01-01\n//" + host + "/:_authToken=${HOME}\n",
 	}, "/usr/bin/npm", "/usr/bin/node")
 	w.lay(filepath.Join(w.dir, "home"), map[string]string{".npmrc": "registry=" + other.URL + "\n"})
-	t.Setenv("npm_config_registry", other.URL)
+	w.env = []string{"npm_config_registry=" + other.URL, "NPM_CONFIG_SCRIPT_SHELL=./evil.js", "NODE_OPTIONS=--require ./evil.js"}
 	w.must("allow", "--host", "npm", host)
 	w.vars = strings.NewReplacer("127.0.0.1:4873", host)
 	w.evalsOf(shippedPacks, "npm")

@@ -48,6 +48,7 @@ func newPostgresWorld(t *testing.T) (w *world, port string, asAda func(database,
 	w.must("allow", "--host", "postgres", "127.0.0.1:"+port)
 	w.must("allow", "--read", "postgres", "~/.postgresql/root.crt")
 	w.vars = strings.NewReplacer("5432", port)
+	w.env = []string{"PGHOST=evil.example.test", "PGSERVICE=evil", "PGOPTIONS=-c default_transaction_read_only=off", "PSQLRC=" + filepath.Join(w.dir, "home", ".psqlrc"), "PGSSLMODE=disable"}
 	w.connect("postgres", "bob:"+databasePassword)
 	return w, port, asAda
 }

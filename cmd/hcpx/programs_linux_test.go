@@ -148,6 +148,7 @@ type world struct {
 	uid  int
 	dir  string
 	vars *strings.Replacer
+	env  []string // what the caller's environment has besides
 
 	goroot string
 }
@@ -271,6 +272,7 @@ func (w *world) command(path string, args ...string) *exec.Cmd {
 	c.Dir = w.dir
 	c.Env = []string{asProgram + "=1", "HOME=" + filepath.Join(w.dir, "home"), "HCP_HOME=" + filepath.Join(w.dir, "store"), "HCP_PRINCIPAL=human:ada",
 		"PATH=" + systemPath + ":" + filepath.Join(w.goroot, "bin"), "TMPDIR=" + w.dir}
+	c.Env = append(c.Env, w.env...)
 	if w.uid != os.Geteuid() {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}}
 	}
