@@ -154,7 +154,7 @@ func (s *sending) once(ctx context.Context, target *url.URL) (*reply, error) {
 			return rep, nil
 		}
 	}
-	rep.body, err = io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	rep.body, err = readBody(answer, limit)
 	if rep.over = int64(len(rep.body)) > limit; rep.over {
 		rep.body = rep.body[:limit]
 	}
@@ -162,6 +162,16 @@ func (s *sending) once(ctx context.Context, target *url.URL) (*reply, error) {
 		err = nil
 	}
 	return rep, err
+}
+
+// readBody reads what there is, and at most one byte more than the limit.
+func readBody(answer *http.Response, limit int64) ([]byte, error) {
+	if n := answer.ContentLength; n > 0 && n <= limit && answer.Request.Method != http.MethodHead {
+		body := make([]byte, n)
+		got, err := io.ReadFull(answer.Body, body)
+		return body[:got], err
+	}
+	return io.ReadAll(io.LimitReader(answer.Body, limit+1))
 }
 
 // payload hides from net/http that the body could be sent again: this room decides when it is.
