@@ -148,6 +148,7 @@ type world struct {
 	uid  int
 	dir  string
 	vars *strings.Replacer
+	env  []string // what the caller's environment has besides
 
 	goroot string
 }
@@ -271,6 +272,7 @@ func (w *world) command(path string, args ...string) *exec.Cmd {
 	c.Dir = w.dir
 	c.Env = []string{asProgram + "=1", "HOME=" + filepath.Join(w.dir, "home"), "HCP_HOME=" + filepath.Join(w.dir, "store"), "HCP_PRINCIPAL=human:ada",
 		"PATH=" + systemPath + ":" + filepath.Join(w.goroot, "bin"), "TMPDIR=" + w.dir}
+	c.Env = append(c.Env, w.env...)
 	if w.uid != os.Geteuid() {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}}
 	}
@@ -296,10 +298,11 @@ func (w *world) must(args ...string) string {
 
 // expectation is one file of evals/ (§14.2).
 type expectation struct {
-	Name   string          `json:"name"`
-	Verb   string          `json:"verb"`
-	Args   json.RawMessage `json:"args"`
-	Expect struct {
+	Name    string          `json:"name"`
+	Verb    string          `json:"verb"`
+	Args    json.RawMessage `json:"args"`
+	Confirm bool            `json:"confirm"`
+	Expect  struct {
 		OK     bool            `json:"ok"`
 		Code   protocol.Code   `json:"error_code"`
 		Result json.RawMessage `json:"result"`
@@ -307,10 +310,16 @@ type expectation struct {
 	} `json:"expect"`
 }
 
-// evals runs what the pack expects, in the order of the files' names: a later one may rest on an earlier one.
+// evals runs what a pack of testdata expects.
 func (w *world) evals(pack string) {
 	w.t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", "programs", pack, "evals", "*.json"))
+	w.evalsOf(filepath.Join("testdata", "programs"), pack)
+}
+
+// evalsOf runs what the pack expects, in the order of the files' names: a later one may rest on an earlier one.
+func (w *world) evalsOf(packs, pack string) {
+	w.t.Helper()
+	names, err := filepath.Glob(filepath.Join(packs, pack, "evals", "*.json"))
 	if err != nil || len(names) == 0 {
 		w.t.Fatalf("%s expects nothing: %v", pack, err)
 	}
@@ -329,21 +338,8 @@ func (w *world) evals(pack string) {
 
 func (w *world) expect(pack string, e expectation) {
 	w.t.Helper()
-	envelope, err := json.Marshal(map[string]any{"pack_id": pack, "verb_key": e.Verb, "args": e.Args})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.lay(w.dir, map[string]string{"envelope.json": string(envelope)})
-	out, _ := w.run("exec", "--json", "--workspace", filepath.Join(w.dir, "work"), "--envelope", filepath.Join(w.dir, "envelope.json"))
-	var r protocol.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		w.t.Fatalf("%s: %v: %s", e.Name, err, out)
-	}
-	var code protocol.Code
-	if r.Error != nil {
-		code = r.Error.Code
-	}
-	if r.OK != e.Expect.OK || code != e.Expect.Code {
+	r, out := w.call(pack, e.Verb, e.Args, e.Confirm)
+	if code := codeOf(r); r.OK != e.Expect.OK || code != e.Expect.Code {
 		w.t.Fatalf("%s: %s", e.Name, out)
 	}
 	if e.Expect.Result != nil {
@@ -356,6 +352,33 @@ func (w *world) expect(pack string, e expectation) {
 	if e.Expect.Match != "" && !matches(w.t, e.Expect.Match, r.Result) {
 		w.t.Errorf("%s: %s does not hold for %s", e.Name, e.Expect.Match, r.Result)
 	}
+}
+
+// call runs one command in the workspace as its envelope, and gives what was printed too.
+func (w *world) call(pack, verb string, args any, confirm bool) (protocol.Result, string) {
+	w.t.Helper()
+	members := map[string]any{"pack_id": pack, "verb_key": verb, "args": args}
+	if confirm {
+		members["confirm"] = true
+	}
+	envelope, err := json.Marshal(members)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.lay(w.dir, map[string]string{"envelope.json": string(envelope)})
+	out, _ := w.run("exec", "--json", "--workspace", filepath.Join(w.dir, "work"), "--envelope", filepath.Join(w.dir, "envelope.json"))
+	var r protocol.Result
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		w.t.Fatalf("%s %s: %v: %s", pack, verb, err, out)
+	}
+	return r, out
+}
+
+func codeOf(r protocol.Result) protocol.Code {
+	if r.Error == nil {
+		return ""
+	}
+	return r.Error.Code
 }
 
 func matches(t *testing.T, query string, result []byte) bool {

@@ -98,20 +98,34 @@ func postgresDir() string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// database starts a server on a port of loopback; 0 when it is not installed. It refuses to run as root.
+// database starts a server that trusts everybody on a port of loopback; 0 when it is not installed.
 func database(t *testing.T) int {
+	t.Helper()
+	return postgres(t, "trust", nil)
+}
+
+// postgres starts a server on a port of loopback, whose superuser is ada, with files and settings beside its data; 0 when it
+// is not installed. It refuses to run as root.
+func postgres(t *testing.T, auth string, files map[string]string, settings ...string) int {
 	t.Helper()
 	bin := postgresDir()
 	if bin == "" {
 		return 0
 	}
-	dir := openDir(t)
+	dir, uid := openDir(t), os.Geteuid()
 	var as *syscall.SysProcAttr
-	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, 65534, 65534); err != nil {
+	if uid == 0 {
+		uid = 65534
+		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	(&world{t: t, uid: uid, dir: dir}).lay(dir, files)
+	for name := range files {
+		if err := os.Chmod(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	if err := os.Chown(dir, uid, -1); err != nil {
+		t.Fatal(err)
 	}
 	command := func(name string, args ...string) *exec.Cmd {
 		c := exec.Command(filepath.Join(bin, name), args...)
@@ -120,11 +134,19 @@ func database(t *testing.T) int {
 		return c
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := command("initdb", "-D", data, "-U", "ada", "-A", "trust", "--no-sync").CombinedOutput(); err != nil {
+	initial := []string{"-D", data, "-U", "ada", "-A", auth, "--no-sync"}
+	if files["password"] != "" {
+		initial = append(initial, "--pwfile="+filepath.Join(dir, "password"))
+	}
+	if out, err := command("initdb", initial...).CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v %s", err, out)
 	}
 	port := freePort(t)
-	server := command("postgres", "-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off")
+	start := []string{"-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"}
+	for _, s := range settings {
+		start = append(start, "-c", strings.ReplaceAll(s, "DIR", dir))
+	}
+	server := command("postgres", start...)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

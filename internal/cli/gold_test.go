@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func TestGoldPacksKeepTheirEvals(t *testing.T) {
 	if !sandboxWorks() {
 		t.Skip("this kernel cannot confine")
 	}
-	for _, id := range []string{"transit", "ledger", "echo", "git"} {
+	for _, id := range []string{"transit", "ledger", "echo", "git", "git-remote"} {
 		t.Run(id, func(t *testing.T) {
 			r, s := goldRuntime(t, id)
 			tree, err := examples.Pack(id)
@@ -107,7 +108,7 @@ func goldRuntime(t *testing.T, id string) (conformance.Runtime, protocol.Session
 		t.Fatal(err)
 	}
 	s := protocol.Session{ID: "default", Principal: "human:ada", Tenant: "local", Project: "evals", Dir: work, Workspace: work}
-	if id == "git" {
+	if strings.HasPrefix(id, "git") {
 		if out, err := exec.Command("git", "init", "-q", work).CombinedOutput(); err != nil {
 			t.Skipf("git cannot be used: %v %s", err, out)
 		}

@@ -117,6 +117,10 @@ func explainDetails(p *page, e *protocol.Error) {
 		p.raw(p.paint(faint, "the command's last words:") + "\n")
 		p.given(terminated(tail))
 	}
+	if body, ok := e.Details["body"].(string); ok && body != "" && e.Code == protocol.UpstreamError {
+		p.raw(p.paint(faint, "the server's own words:") + "\n")
+		p.given(terminated(body))
+	}
 	if inner := decode[*protocol.Error](e.Details["error"]); inner != nil { // the failing step's own
 		explainDetails(p, inner)
 	}

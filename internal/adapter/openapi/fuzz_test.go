@@ -15,6 +15,7 @@ import (
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte(op("post", "/x/{a}", `,"parameters":[{"name":"a","in":"path","required":true,"schema":{"$ref":"#/components/schemas/Pet"}}]`+content("multipart/form-data", `{"allOf":[{"$ref":"#/components/schemas/Pet"}]}`, `,"encoding":{"name":{"contentType":"x/y"}}`))), false)
 	f.Add([]byte(`{"openapi":"3.0.0","paths":{"/x":{"get":{"operationId":"op","security":[{"a":[]}],"servers":[{"url":"{a}"}]}}}}`), false)
+	f.Add([]byte(`{"openapi":"3.0.0","paths":{"/x":{"get":{"operationId":"op","responses":{"":{"content":{"":{}}}},"requestBody":{"content":{"":{}}}}}}}`), false)
 	f.Add([]byte("openapi: 3.1.0\npaths: &a\n  /x: {get: {operationId: op, parameters: [*a]}}\n"), true)
 	f.Fuzz(func(t *testing.T, src []byte, yaml bool) {
 		name := "openapi.json"

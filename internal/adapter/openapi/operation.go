@@ -363,7 +363,7 @@ func (r *reading) answers() error {
 	if responses != nil {
 		for _, m := range responses.Members {
 			n, _, err := r.doc.follow(m.Value, "")
-			if err != nil || m.Key[0] != '2' && m.Key != "default" {
+			if err != nil || !strings.HasPrefix(m.Key, "2") && m.Key != "default" {
 				continue
 			}
 			if content := n.Get("content"); content != nil {

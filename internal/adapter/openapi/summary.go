@@ -35,27 +35,32 @@ func (a *Adapter) Adopt(m *manifest.Manifest, summary []byte) bool {
 	if !ok {
 		return false
 	}
+	index := sync.OnceValue(func() map[string][]byte { return lines(rest) })
 	for _, c := range m.Commands {
 		key := c.Key
-		c.Operation = sync.OnceValue(func() *jsondoc.Node { return line(rest, key) })
+		c.Operation = sync.OnceValue(func() *jsondoc.Node { return operationOf(index()[key]) })
 	}
 	return true
 }
 
-// line is the operation of one command; nil when the summary has none.
-func line(text []byte, key string) *jsondoc.Node {
-	for len(text) > 0 {
-		var one []byte
-		one, text, _ = bytes.Cut(text, []byte("\n"))
-		if rest, ok := bytes.CutPrefix(one, []byte(key+" ")); ok {
-			n, faults := jsondoc.Parse(rest, jsondoc.Limits{Bytes: maxDocument, Depth: 4 * maxDepth})
-			if len(faults) > 0 {
-				return nil
-			}
-			return n
+// lines are the texts of a summary by their commands.
+func lines(text []byte) map[string][]byte {
+	out := map[string][]byte{}
+	for line := range bytes.Lines(text) {
+		if key, rest, ok := bytes.Cut(line, []byte(" ")); ok {
+			out[string(key)] = rest
 		}
 	}
-	return nil
+	return out
+}
+
+// operationOf reads one of them; nil when there is none.
+func operationOf(text []byte) *jsondoc.Node {
+	n, faults := jsondoc.Parse(text, jsondoc.Limits{Bytes: maxDocument, Depth: 4 * maxDepth})
+	if len(text) == 0 || len(faults) > 0 {
+		return nil
+	}
+	return n
 }
 
 // maker writes an object without what is empty.

@@ -12,7 +12,7 @@ import (
 // Bounds of one derived schema: what lies deeper, or comes after, takes anything.
 const (
 	maxDepth   = 64
-	maxSchemas = 20_000
+	maxSchemas = 1_500
 )
 
 // translator writes schemas of the document as JSON Schema 2020-12. What a reference names becomes a definition of its
