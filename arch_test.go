@@ -54,6 +54,7 @@ var rooms = []struct {
 	{"internal/approval", "protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
 	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
+	{"internal/imports", "protocol egress jsondoc manifest skill grant lint"},
 	{"internal/conformance", "protocol jsondoc examples"},
 	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
 	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate"},
@@ -61,7 +62,7 @@ var rooms = []struct {
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples demogit"},
 	{"cmd/hcpx", "cli sandbox learn"},
-	{"cmd/hcpxd", "cli sandbox learn"},
+	{"cmd/hcpxd", "protocol imports cli sandbox learn"},
 }
 
 // room is one package as parsed.
