@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -10,8 +11,11 @@ import (
 // daemon is the program beside this one that stays up or speaks a heavy protocol (§11).
 const daemon = "hcpxd"
 
-// Daemon is what hcpxd does itself, of the words that the core hands over to it.
-type Daemon struct{}
+// Daemon is what hcpxd does itself, of the words that the core hands over to it. The tree, with help, completion and the
+// reading of the command line, is the same in both.
+type Daemon struct {
+	ImportOpenAPI func(ctx context.Context, o ImportOptions) (ImportReport, *protocol.Error) // §15.6
+}
 
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {
@@ -29,10 +33,7 @@ func daemons(args []string) bool {
 // only when that cannot be: component_missing (§11).
 func (d *deps) handOver(args []string) error {
 	word, _ := commandWord(args)
-	missing := func(where string) error {
-		return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is done by %s, which is not %s.", word, daemon, where)).
-			With("program", daemon).WithHint("put the " + daemon + " of the same release beside hcpx")
-	}
+	missing := func(where string) error { return componentMissing(word, where) }
 	if d.env.Self == nil || d.env.Become == nil {
 		return missing("reachable from here")
 	}
@@ -45,4 +46,10 @@ func (d *deps) handOver(args []string) error {
 		return missing("in " + filepath.Dir(self))
 	}
 	return nil
+}
+
+// componentMissing is the answer to a word whose program is not there.
+func componentMissing(word, where string) error {
+	return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is done by %s, which is not %s.", word, daemon, where)).
+		With("program", daemon).WithHint("put the " + daemon + " of the same release beside hcpx")
 }
