@@ -80,49 +80,6 @@ func (b *builder) says(op *operation, limit int) string {
 	return oneLine(op.name(), limit)
 }
 
-// example is a call that fits the command's own arguments, of the document's examples where they fit; null when there is
-// none.
-func (b *builder) example(op *operation) *jsondoc.Node {
-	verbs := object(member("x", object(member("summary", jsondoc.Str("x")), member("args", op.command.args))))
-	m, _ := manifest.Decode(object(member("adapter", jsondoc.Str(manifest.OpenAPI)), member("verbs", verbs)).Append(nil))
-	if m == nil || len(m.Commands) != 1 {
-		return jsondoc.NullNode()
-	}
-	schema, err := m.Commands[0].Args()
-	if err != nil {
-		return jsondoc.NullNode()
-	}
-	small := schema.Example()
-	told := small
-	for _, p := range op.params {
-		if v := b.exampleOf(p.node, p.schema); v != nil && small.Has(p.arg) {
-			told = told.With(p.arg, v)
-		}
-	}
-	for _, e := range []*jsondoc.Node{told, small} {
-		if len(schema.Validate(e)) == 0 && len(e.Append(nil)) < 2000 {
-			return e
-		}
-	}
-	return jsondoc.NullNode()
-}
-
-// exampleOf is the example of a parameter, or of its schema.
-func (b *builder) exampleOf(nodes ...*jsondoc.Node) *jsondoc.Node {
-	for _, n := range nodes {
-		n = b.follow(n)
-		if v := n.Get("example"); v != nil {
-			return v
-		}
-		for _, m := range fields(n.Get("examples")) {
-			if v := b.follow(m.Value).Get("value"); v != nil {
-				return v
-			}
-		}
-	}
-	return nil
-}
-
 // packVersion is a SemVer version of what the document calls its own: the first three numbers of it. One that does not
 // begin with a number is none.
 func packVersion(said string) string {

@@ -36,7 +36,7 @@ func write(made *Made, force bool) *protocol.Error {
 		return protocol.Fail(protocol.LintFailed, "The pack that was made does not lint clean, and was not written.").With("issues", issues).
 			WithHint("leave the operations that the issues name out, with --exclude operation:ID")
 	}
-	if err := put(stage, dir, old); err != nil {
+	if err := move(stage, dir, old); err != nil {
 		return cannot(dir, err)
 	}
 	return nil
@@ -85,8 +85,8 @@ func judge(stage, id string) ([]protocol.Issue, error) {
 	return lint.Run([]lint.Source{src}, lint.Options{}), nil
 }
 
-// put renames the pack to its place. What stood there is set aside first, and comes back when the rename fails.
-func put(stage, dir string, old bool) error {
+// move renames the pack to its place. What stood there is set aside first, and comes back when the rename fails.
+func move(stage, dir string, old bool) error {
 	if !old {
 		return os.Rename(stage, dir)
 	}
