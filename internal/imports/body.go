@@ -88,8 +88,12 @@ func (b *builder) bodyOf(op *operation) bool {
 		if len(content) == 0 {
 			return true
 		}
-		b.leave(op, "its body is "+jsondoc.Quote(content[0].Key))
-		return !yes(n, "required")
+		if yes(n, "required") {
+			b.leave(op, "its body is "+jsondoc.Quote(content[0].Key))
+			return false
+		}
+		b.leave(op, "without its body, which is "+jsondoc.Quote(content[0].Key))
+		return true
 	}
 	return b.lift(op)
 }

@@ -71,7 +71,7 @@ func (b *builder) name() *protocol.Error {
 		if manifest.Reserved(b.ID) {
 			why = "is reserved for the runtime"
 		}
-		return protocol.Fail(protocol.UsageError, fmt.Sprintf("The id %s %s.", jsondoc.Quote(b.ID), why)).WithHint("hcpx import openapi " + b.src.Name + " --id my-api")
+		return protocol.Fail(protocol.UsageError, fmt.Sprintf("The id %s %s.", jsondoc.Quote(b.ID), why)).WithHint("hcpx import openapi " + shellWord(b.src.Name) + " --id my-api")
 	}
 	host := ""
 	for _, n := range items(b.root.Get("servers")) {
@@ -158,7 +158,7 @@ func (b *builder) many(what string) *protocol.Error {
 	e := fail(tooMany, fmt.Sprintf("%s has %d operations; their commands do not fit into a %s of %d bytes.", b.src.Name, len(b.chosen), what, maxFile),
 		"choose some of them with --include, as --include 'path:/users*'")
 	if tags := b.tags(); len(tags) > 0 {
-		e.With("tags", tags[:min(len(tags), 100)]).WithHint("choose some of them, as --include " + tagWord(tags[0]))
+		e.With("tags", tags[:min(len(tags), 100)]).WithHint("choose some of them, as --include " + tagChoice(tags))
 	}
 	return e
 }

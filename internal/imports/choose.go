@@ -79,7 +79,7 @@ func (b *builder) choose() *protocol.Error {
 	}
 	e := fail(noOperations, fmt.Sprintf("%s %s.", b.src.Name, said), "hcpx import openapi --help")
 	if tags := b.tags(); len(b.all) > 0 && len(tags) > 0 {
-		e.With("tags", tags).WithHint("choose by one of its tags, as --include " + tagWord(tags[0]))
+		e.With("tags", tags).WithHint("choose by one of its tags, as --include " + tagChoice(tags))
 	}
 	if len(b.left) > 0 {
 		e.With("left_out", b.left[:min(len(b.left), maxTold)])
@@ -87,11 +87,22 @@ func (b *builder) choose() *protocol.Error {
 	return e
 }
 
-func tagWord(tag string) string {
-	if strings.ContainsAny(tag, " '\"$`\\") {
-		return "'tag:" + strings.ReplaceAll(oneLine(tag, 60), "'", "*") + "'"
+// tagChoice is a choice of a tag, as a shell takes it.
+func tagChoice(tags []string) string {
+	for _, t := range tags {
+		if lineOf(t, 60) {
+			return shellWord("tag:" + t)
+		}
 	}
-	return "tag:" + tag
+	return "tag:NAME"
+}
+
+// shellWord is a word that a shell takes as it stands.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // tags are those of the document's operations, in its order.

@@ -109,7 +109,7 @@ func word(s string) *jsondoc.Node {
 	return jsondoc.Str(s)
 }
 
-// words is an array of strings, or nothing when it is empty.
+// wordList is an array of strings, or nothing when it is empty.
 func wordList(list []string) *jsondoc.Node {
 	if len(list) == 0 {
 		return nil

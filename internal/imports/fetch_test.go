@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -147,5 +149,19 @@ func Test_10_2_WhereADocumentMayCome(t *testing.T) {
 	}
 	if got := shown(&url.URL{Scheme: "https", Host: "a.example", Path: "/x", RawQuery: "key=1", Fragment: "f"}); got != "https://a.example/x" {
 		t.Error(got)
+	}
+}
+
+// §15.6: an address of this machine may be http, and what it gives becomes a pack.
+func Test_15_6_FromAnAddressToAPack(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, small) }))
+	t.Cleanup(s.Close)
+	out := filepath.Join(t.TempDir(), "pack")
+	report, err := OpenAPI(context.Background(), Options{Source: s.URL + "/openapi.json", ID: "small", Out: out})
+	if err != nil {
+		t.Fatal(err.Message)
+	}
+	if text, err := os.ReadFile(filepath.Join(out, "surface.json")); err != nil || report.Server != s.URL+"/v1" || !strings.Contains(string(text), report.Server) {
+		t.Errorf("%s, %v: %s", report.Server, err, text)
 	}
 }

@@ -149,8 +149,9 @@ func (b *builder) skipped(op *operation, p *parameter) bool {
 	default:
 		return true
 	}
-	for _, requirement := range op.security {
-		for _, m := range fields(requirement) {
+	alternatives, _ := b.requirements(op) // no caller gives a key, also where the pack has another credential
+	for _, requirement := range alternatives {
+		for _, m := range requirement.Members {
 			if s := b.scheme(m.Key); text(s, "type") == "apiKey" && text(s, "in") == p.in && strings.EqualFold(text(s, "name"), p.name) {
 				return true
 			}

@@ -138,14 +138,13 @@ func (g gen) document() []byte {
 func Test_15_6_EveryPackLintsClean(t *testing.T) {
 	for seed := range uint64(25 * *rounds) {
 		src := Source{Name: fmt.Sprint("seed ", seed), Text: gen{rand.New(rand.NewPCG(seed, 7))}.document()}
-		m, err := Build(src, Options{})
-		if err != nil {
+		if _, err := Build(src, Options{}); err != nil {
 			if err.Details["reason"] != string(noOperations) {
 				t.Errorf("seed %d: %s", seed, err.Message)
 			}
 			continue
 		}
-		m = made(t, src, Options{})
+		m := made(t, src, Options{})
 		again, _ := Build(src, Options{})
 		for i, f := range again.Files {
 			if !bytes.Equal(f.Text, m.Files[i].Text) {

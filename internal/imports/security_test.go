@@ -55,7 +55,7 @@ func Test_8_Bindings(t *testing.T) {
 
 // §3.6: the place where the credential goes is no argument, and neither are headers that others write.
 func Test_3_6_NoArgumentHoldsACredential(t *testing.T) {
-	m := made(t, doc(`{"/a":{"get":{"security":[{"key":[]}],"parameters":[{"in":"query","name":"k","required":true,"schema":{"type":"string"}},
+	m := made(t, doc(`{"/a":{"get":{"security":[{"bearer":[]},{"key":[]}],"parameters":[{"in":"query","name":"k","required":true,"schema":{"type":"string"}},
 		{"in":"header","name":"AUTHORIZATION","required":true},{"in":"header","name":"Content-Type"},{"in":"header","name":"accept"},
 		{"in":"header","name":"X-App","schema":{"type":"string"}},{"in":"header","name":"Host"},{"in":"body","name":"b"}]}}}`, schemes), Options{})
 	args := m.file(t, "surface.json").Get("verbs").Get("a.get").Get("args").Get("properties")

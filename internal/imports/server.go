@@ -112,7 +112,7 @@ func (b *builder) chooseServer() *protocol.Error {
 	if len(named) > 0 {
 		said = "names " + strings.Join(named[:min(3, len(named))], ", ") + ", none of which is an https address"
 	}
-	return fail(noServer, fmt.Sprintf("%s %s.", b.src.Name, said), "hcpx import openapi "+b.src.Name+" --server https://api.example.org")
+	return fail(noServer, fmt.Sprintf("%s %s.", b.src.Name, said), "hcpx import openapi "+shellWord(b.src.Name)+" --server https://api.example.org")
 }
 
 // reach settles where an operation is called. One that is served elsewhere is left out, for a pack has one server; a path
