@@ -26,4 +26,4 @@ func main() {
 	os.Exit(run())
 }
 
-func run() int { return cli.Process(&cli.Daemon{}, jq.New()) }
+func run() int { return cli.Process(&cli.Daemon{ImportOpenAPI: importOpenAPI}, jq.New()) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,8 +14,11 @@ import (
 // daemon is the program beside this one that stays up or speaks a heavy protocol (§11).
 const daemon = "hcpxd"
 
-// Daemon is what hcpxd does itself, of the words that the core hands over to it.
-type Daemon struct{}
+// Daemon is what hcpxd does itself, of the words that the core hands over to it. The tree, with help, completion and the
+// reading of the command line, is the same in both.
+type Daemon struct {
+	ImportOpenAPI func(ctx context.Context, o ImportOptions) (ImportReport, *protocol.Error) // §15.6
+}
 
 // beside is a program in the directory of this one, never one from PATH.
 func (d *deps) beside(name string) (string, error) {
@@ -53,10 +57,7 @@ func daemons(args []string) bool {
 // only when that cannot be: component_missing (§11).
 func (d *deps) handOver(args []string) error {
 	word, _ := commandWord(args)
-	missing := func(where string) error {
-		return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is done by %s, which is not %s.", word, daemon, where)).
-			With("program", daemon).WithHint("put the " + daemon + " of the same release beside hcpx")
-	}
+	missing := func(where string) error { return componentMissing(word, where) }
 	program, err := d.beside(daemon)
 	switch {
 	case d.env.Become == nil:
@@ -68,4 +69,10 @@ func (d *deps) handOver(args []string) error {
 		return missing("in " + filepath.Dir(program))
 	}
 	return nil
+}
+
+// componentMissing is the answer to a word whose program is not there.
+func componentMissing(word, where string) error {
+	return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is done by %s, which is not %s.", word, daemon, where)).
+		With("program", daemon).WithHint("put the " + daemon + " of the same release beside hcpx")
 }

@@ -23,7 +23,7 @@ func swept() []sweep {
 		{"setup apply", ""}, {"setup update", ""}, {"repair", ""}, {"allow", "sh"}, {"approvals approve", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"approvals reject", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"},
 		{"approvals withdraw", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"grant", "agent:x verb.exec.read"}, {"revoke", "agent:x"},
 		{"connect", "mirror"}, {"disconnect", "mirror"}, {"add", "echo --yes"}, {"install", "@mirror"}, {"activate", "mirror"},
-		{"rollback", "mirror"}, {"deactivate", "mirror"}, {"uninstall", "mirror"},
+		{"import openapi", "@doc.json"}, {"rollback", "mirror"}, {"deactivate", "mirror"}, {"uninstall", "mirror"},
 	}
 }
 

@@ -35,6 +35,7 @@ func table() []entry {
 		{"availability", groupRun, false, with(newAvailabilityCmd, runAvailability)},
 		{"demo", groupRun, false, with(newDemoCmd, runDemo)},
 		{"add", groupPacks, false, with(newAddCmd, runAdd)},
+		{"import", groupPacks, false, newImportCmd},
 		{"lint", groupPacks, false, with(newLintCmd, runLint)},
 		{"install", groupPacks, false, with(newInstallCmd, runInstall)},
 		{"uninstall", groupPacks, false, with(newUninstallCmd, runUninstall)},

@@ -64,6 +64,7 @@ const (
 	UsageError         Code = "usage"
 	ComponentMissing   Code = "component_missing"
 	AuditBroken        Code = "audit_broken"
+	ImportFailed       Code = "import_failed"
 )
 
 // CodeInfo is one row of the error table.
@@ -122,6 +123,7 @@ var Codes = []CodeInfo{
 	{UsageError, nil, Usage, "§6.10", 400, "The command line is wrong."},
 	{ComponentMissing, nil, Internal, "§11", 500, "A program that belongs beside this one is missing."},
 	{AuditBroken, nil, Failed, "§15.4", 200, "The audit chain does not verify."},
+	{ImportFailed, nil, Failed, "§15.6", 200, "The document cannot become a pack, or the pack not be written; details.reason says why, and nothing was written."},
 }
 
 // Info is the row of a code. An unknown code is treated as internal, so that a forgotten row fails closed.
