@@ -80,13 +80,19 @@ type shownPlan struct {
 	Network   planNet    `json:"network"`
 	Isolation string     `json:"isolation"`
 	Protected *planGuard `json:"protected"`
-	Steps     []struct {
+
+	Credential struct {
+		Owner string `json:"owner"`
+		Kept  string `json:"kept"`
+	} `json:"credential"`
+	Steps []struct {
 		ID      string          `json:"id"`
 		Pack    string          `json:"pack_id"`
 		Verb    string          `json:"verb_key"`
 		Digest  string          `json:"digest"`
 		Args    json.RawMessage `json:"args"`
 		Confirm bool            `json:"confirm"`
+		Preview string          `json:"preview"`
 		Blocked string          `json:"blocked"`
 		Plan    *shownPlan      `json:"plan"`
 	} `json:"steps"`
@@ -135,7 +141,7 @@ func showShownPlan(p *page, v shownPlan, in string) {
 		[2]string{in + "in", visible(v.Cwd)}, [2]string{in + "reads", list(v.Reads)}, [2]string{in + "writes", list(v.Writes)},
 		[2]string{in + "executes", list(v.Executes)}, [2]string{in + "withheld", list(v.Withheld)}, [2]string{in + "protected", protectedWord(v.Protected)},
 		[2]string{in + "environment", list(v.Env)}, [2]string{in + "network", visible(strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " ")))},
-		[2]string{in + "isolation", v.Isolation},
+		[2]string{in + "isolation", v.Isolation}, [2]string{in + "credential", credentialWord(v.Credential.Owner, v.Credential.Kept)},
 	)
 	for _, s := range v.Steps {
 		what := "step " + s.ID + ": " + s.Pack + "/" + s.Verb
@@ -149,11 +155,25 @@ func showShownPlan(p *page, v shownPlan, in string) {
 		default:
 			what += ", with arguments that earlier steps decide"
 		}
+		if s.Preview != "" {
+			what += "; it will ask by itself, with its preview " + visible(s.Preview)
+		}
 		p.raw(in + clean(what) + "\n")
 		if s.Plan != nil {
 			showShownPlan(p, *s.Plan, in+"  ")
 		}
 	}
+}
+
+// credentialWord says whose credential runs it, and under which name it is kept.
+func credentialWord(owner, kept string) string {
+	switch {
+	case owner == "":
+		return ""
+	case kept == "":
+		return "of " + visible(owner)
+	}
+	return "of " + visible(owner) + ", kept as " + visible(kept)
 }
 
 func showPreview(p *page, v *lifecycle.PreviewView) {
