@@ -87,7 +87,7 @@ func (b *Book) prune() ([]*Approval, error) {
 			kept = append(kept, a)
 			continue
 		case err != nil && !errors.Is(err, errDamaged):
-			return nil, err
+			continue // it confirms nothing, and stops nobody else's question
 		}
 		if err := b.Shelf.Drop(name); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (b *Book) prune() ([]*Approval, error) {
 	return kept, nil
 }
 
-// errDamaged: a record is none. It confirms nothing, and the next ask drops it.
+// errDamaged: a record is none. It confirms nothing, as if it were not there, and the next ask drops it.
 var errDamaged = errors.New("it is damaged")
 
 // List reads all approvals, oldest first, but for those that confirm nothing because they are damaged.
@@ -150,7 +150,7 @@ func (b *Book) put(a *Approval) error {
 // Usable says whether the id confirms the request now, and else why not. It changes nothing.
 func (b *Book) Usable(id string, q Request) (*Approval, Reason, error) {
 	a, err := b.Find(id)
-	if err != nil && !errors.Is(err, ErrUnknown) {
+	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, errDamaged) {
 		return nil, ReasonUnknown, err
 	}
 	return a, a.usable(&q, b.Now()), nil

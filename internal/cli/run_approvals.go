@@ -198,13 +198,18 @@ func indent(s, by string) string {
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range clean(s) {
-		if r != ' ' && (!unicode.IsGraphic(r) || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Co) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0) {
+		if r != ' ' && (!unicode.IsGraphic(r) || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Co) || unseen(r)) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// unseen are letters, marks and symbols that draw nothing.
+func unseen(r rune) bool {
+	return r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // visibleLines is visible for text of several lines.
