@@ -99,7 +99,7 @@ func (b *Book) prune() ([]*Approval, error) {
 // errDamaged: a record is none. It confirms nothing, as if it were not there, and the next ask drops it.
 var errDamaged = errors.New("it is damaged")
 
-// List reads all approvals, oldest first, but for those that confirm nothing because they are damaged.
+// List reads all approvals, oldest first, but for those that confirm nothing because they cannot be read.
 func (b *Book) List() ([]*Approval, error) {
 	names, err := b.Shelf.Names()
 	if err != nil {
@@ -108,11 +108,8 @@ func (b *Book) List() ([]*Approval, error) {
 	var all []*Approval
 	for _, name := range names {
 		a, err := b.Find(name)
-		if errors.Is(err, ErrUnknown) || errors.Is(err, errDamaged) {
-			continue // dropped since, or soon
-		}
 		if err != nil {
-			return nil, err
+			continue // dropped since, or damaged, or no file: it confirms nothing, and hides no other
 		}
 		all = append(all, a)
 	}
