@@ -114,7 +114,7 @@ func (f *forge) ca(home string) {
 // newRemote is the pack in a repository whose origin is the server's, with one commit on main and one on agent/fix.
 func newRemote(t *testing.T, f *forge) *tool {
 	t.Helper()
-	x := newTool(t, "git-remote", "hcp-git-remote", "git", "awk", "od", "ln", "mkdir")
+	x := newTool(t, "git-remote", "hcp-git-remote", "git", "awk", "od", "ln", "mkdir", "sha256sum")
 	x.dir = filepath.Join(x.dir, "repo")
 	x.git("init", "-q", "-b", "main", x.dir)
 	x.git("config", "user.name", "Ada")

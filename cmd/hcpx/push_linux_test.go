@@ -22,6 +22,7 @@ type pushWorld struct {
 	home
 	bare   string
 	pushes atomic.Int64
+	during atomic.Pointer[func()] // what happens once, while the server is asked what it has
 	said   strings.Builder
 }
 
@@ -48,6 +49,9 @@ func newPushWorld(t *testing.T) *pushWorld {
 		}
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
 			w.pushes.Add(1)
+		}
+		if act := w.during.Load(); act != nil && r.URL.RawQuery == "service=git-upload-pack" && w.during.CompareAndSwap(act, nil) {
+			(*act)()
 		}
 		git.ServeHTTP(rw, r)
 	}))
@@ -171,5 +175,23 @@ func Test_15_3_AnApprovedPushHappensOnce(t *testing.T) {
 	}
 	if out, err := exec.Command("grep", "-rlF", pushToken, w.dir).Output(); err == nil {
 		t.Errorf("files hold the token: %s", out)
+	}
+}
+
+// §15.3: what moves between the look at the preview and the push is not pushed: the run itself compares.
+func Test_15_3_WhatMovesAfterThePreviewIsNotPushed(t *testing.T) {
+	w := newPushWorld(t)
+	_, _, _, id := w.push("--", "branch=agent/fix")
+	w.must("approvals", "approve", id, "--yes")
+	tree := w.git("-C", "work", "rev-parse", "agent/fix^{tree}")
+	slipped := w.git("-C", "work", "commit-tree", "-p", "agent/fix", "-m", "Slip this in", tree)
+	swap := func() { w.file("work/.git/refs/heads/agent/fix", slipped+"\n") }
+	w.during.Store(&swap)
+	ok, code, _, _ := w.push("--approval", id, "--", "branch=agent/fix")
+	if ok || code != "command_failed" || w.pushes.Load() != 0 || w.during.Load() != nil {
+		t.Errorf("a commit that nobody saw: %v %s, %d pushes", ok, code, w.pushes.Load())
+	}
+	if at := w.git("-C", "work", "rev-parse", "agent/fix"); at != slipped {
+		t.Errorf("the branch did not move, so the test shows nothing: %s", at)
 	}
 }

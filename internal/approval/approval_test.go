@@ -265,7 +265,7 @@ func Test_15_2_AskingIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// §15.2: an approval that cannot be read is an error, and confirms nothing.
+// §15.2: an approval that cannot be read confirms nothing, as one that is not there.
 func Test_15_2_DamageConfirmsNothing(t *testing.T) {
 	b := newBench(inMemory(t))
 	a, _, err := b.Ask(request("agent:a", "x"), "")
@@ -276,7 +276,7 @@ func Test_15_2_DamageConfirmsNothing(t *testing.T) {
 		if err := b.Shelf.Put(a.ID, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		if why, err := b.Spend(a.ID, request("agent:a", "x"), "run"); err == nil || why == "" {
+		if why, err := b.Spend(a.ID, request("agent:a", "x"), "run"); err != nil || why != ReasonUnknown {
 			t.Errorf("%q: %q %v", text, why, err)
 		}
 		if all, err := b.List(); err != nil || len(all) != 0 {

@@ -87,7 +87,7 @@ func (b *Book) prune() ([]*Approval, error) {
 			kept = append(kept, a)
 			continue
 		case err != nil && !errors.Is(err, errDamaged):
-			return nil, err
+			continue // it confirms nothing, and stops nobody else's question
 		}
 		if err := b.Shelf.Drop(name); err != nil {
 			return nil, err
@@ -96,10 +96,10 @@ func (b *Book) prune() ([]*Approval, error) {
 	return kept, nil
 }
 
-// errDamaged: a record is none. It confirms nothing, and the next ask drops it.
+// errDamaged: a record is none. It confirms nothing, as if it were not there, and the next ask drops it.
 var errDamaged = errors.New("it is damaged")
 
-// List reads all approvals, oldest first, but for those that confirm nothing because they are damaged.
+// List reads all approvals, oldest first, but for those that confirm nothing because they cannot be read.
 func (b *Book) List() ([]*Approval, error) {
 	names, err := b.Shelf.Names()
 	if err != nil {
@@ -108,11 +108,8 @@ func (b *Book) List() ([]*Approval, error) {
 	var all []*Approval
 	for _, name := range names {
 		a, err := b.Find(name)
-		if errors.Is(err, ErrUnknown) || errors.Is(err, errDamaged) {
-			continue // dropped since, or soon
-		}
 		if err != nil {
-			return nil, err
+			continue // dropped since, or damaged, or no file: it confirms nothing, and hides no other
 		}
 		all = append(all, a)
 	}
@@ -150,7 +147,7 @@ func (b *Book) put(a *Approval) error {
 // Usable says whether the id confirms the request now, and else why not. It changes nothing.
 func (b *Book) Usable(id string, q Request) (*Approval, Reason, error) {
 	a, err := b.Find(id)
-	if err != nil && !errors.Is(err, ErrUnknown) {
+	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, errDamaged) {
 		return nil, ReasonUnknown, err
 	}
 	return a, a.usable(&q, b.Now()), nil

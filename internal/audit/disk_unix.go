@@ -24,14 +24,32 @@ func lock(f *os.File, how int) error {
 // regular files: five system calls less at each open.
 func openFile(path string, flag int, perm uint32) (*os.File, error) {
 	for {
-		fd, err := syscall.Open(path, flag|syscall.O_CLOEXEC, perm)
+		fd, err := syscall.Open(path, flag|syscall.O_CLOEXEC|syscall.O_NONBLOCK, perm) // a pipe must not be waited for
 		if err == nil {
-			return os.NewFile(uintptr(fd), path), nil
+			return regular(fd, path)
 		}
 		if !errors.Is(err, syscall.EINTR) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
+}
+
+// noFollow refuses a link in the place of a file of the audit.
+const noFollow = syscall.O_NOFOLLOW
+
+func regular(fd int, path string) (*os.File, error) {
+	var st syscall.Stat_t
+	err := syscall.Fstat(fd, &st)
+	if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err = errors.New("it is no regular file")
+	}
+	if err == nil {
+		err = syscall.SetNonblock(fd, false) // or os.NewFile offers it to the poller
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, syscall.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // readStart reads the first bytes of a short file, at most limit, by one call.

@@ -31,6 +31,9 @@ func lock(f *os.File, how int) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, at)
 }
 
+// noFollow: a link needs a right of its own there.
+const noFollow = 0
+
 func openFile(path string, flag int, perm uint32) (*os.File, error) {
 	return os.OpenFile(path, flag, fs.FileMode(perm))
 }

@@ -145,7 +145,7 @@ func ReadHead(cfg Config) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	f, err := openFile(filepath.Join(cfg.Dir, "head"), os.O_RDONLY, 0)
+	f, err := openFile(filepath.Join(cfg.Dir, "head"), os.O_RDONLY|noFollow, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Head{}, ErrHead
 	}

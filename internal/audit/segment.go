@@ -81,7 +81,7 @@ func (e *tooLong) Error() string {
 
 // walk calls fn with each line of one segment from an offset on.
 func walk(dir string, s segment, offset int64, fn func(line) error) error {
-	f, err := os.Open(segmentPath(dir, s.no))
+	f, err := openFile(segmentPath(dir, s.no), os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return err
 	}

@@ -56,14 +56,25 @@ func (h *hub) establish(ctx context.Context, src *manifest.Source, s Scope, p Pe
 	if !s.Here && !s.Elsewhere {
 		old = nil // a leftover that nobody consented to
 	}
-	if old != nil && (!s.Here || !src.Asks()) && old.covers(src) && h.stands(ctx, src, s) {
+	if old != nil && !s.joins(src, old) && (!s.Here || !src.Asks()) && old.covers(src) && h.stands(ctx, src, s) {
 		made.Shared = !s.Here
 		return made, h.renameRevoker(ctx, src, s.Name())
 	}
 	made.Asked = true
+	joins := s.joins(src, old)
+	again := protocol.InSession("hcpx connect "+s.Pack, s.Session)
+	if joins {
+		s.Pack += ", the same one that the family " + s.Family + " has"
+	}
 	r, err := h.obtain(ctx, src, obtaining{s, p, old})
 	if err != nil {
 		return made, err
+	}
+	if joins && r.Secret == old.Secret && r.Username == old.Username {
+		made.Shared = true
+		return made, nil
+	} else if joins {
+		return made, failed(Denied, "The family "+s.Family+" has another credential, and a pack joins it with the same one only.").WithHint(again)
 	}
 	unlock, err := h.Secrets.Lock(ctx, s.Name())
 	if err != nil {
@@ -93,6 +104,12 @@ func (h *hub) renameRevoker(ctx context.Context, src *manifest.Source, name stri
 	}
 	r.Revoke = to
 	return h.save(ctx, name, r)
+}
+
+// joins: a pack comes to a family whose source has nothing that shows it to be the same, as a server and a client do. What
+// was given to another pack is then this one's once it is given again (§8.5).
+func (s Scope) joins(src *manifest.Source, old *record) bool {
+	return old != nil && s.Joins && src.TokenURL == ""
 }
 
 // stands says whether what is kept still mints. A server that cannot be asked now is no reason to ask a person again:

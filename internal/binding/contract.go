@@ -29,6 +29,8 @@ type Scope struct {
 	Pack, Family    string
 	// At connect: the pack is connected in this session already; another session or member uses what is kept.
 	Here, Elsewhere bool
+	// At connect: what is there was given to other packs of the family, never to this one.
+	Joins bool
 }
 
 // Key is what shares one consent: the family, else the pack (§8.5).

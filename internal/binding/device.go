@@ -83,11 +83,11 @@ func waitOf(root *jsondoc.Node, src *manifest.Source) (waiting, *protocol.Error)
 		w.valid = maxVisit
 	}
 	if n := root.Get("interval"); n != nil {
-		pause, err := lifetime(n, who)
-		if err != nil {
-			return w, err
+		seconds, ok := secondsOf(n)
+		if !ok || seconds < 1 {
+			return w, failed(Malformed, who+" gave an interval between questions that is less than a second, or is no number.")
 		}
-		w.pause = min(pause, maxPause)
+		w.pause = time.Duration(min(seconds, maxPause.Seconds())) * time.Second
 	}
 	return w, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"unicode"
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
@@ -67,7 +68,7 @@ func fit(value []byte, what string) ([]byte, *protocol.Error) {
 		return nil, failed(Malformed, fmt.Sprintf("%s is shorter than %d bytes, which is no credential.", what, shortest))
 	case len(value) > longest:
 		return nil, failed(Malformed, fmt.Sprintf("%s is longer than %d bytes, which is no credential.", what, longest))
-	case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case bytes.ContainsFunc(value, unicode.IsControl):
 		return nil, failed(Malformed, what+" has a control character, which is no credential.")
 	}
 	return value, nil

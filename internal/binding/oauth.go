@@ -2,7 +2,7 @@ package binding
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -87,7 +87,9 @@ func (h *hub) understand(a answer, to string) (*jsondoc.Node, *protocol.Error) {
 		return nil, failed(Server, who+" failed: "+word+".")
 	case a.status >= 400 || word != "":
 		return nil, no(a, who, word)
-	case a.status != 200 || !object:
+	case a.status != 200:
+		return nil, failed(Malformed, fmt.Sprintf("%s answered with the status %d, which gives no token.", who, a.status))
+	case !object:
 		return nil, failed(Malformed, who+" gave an answer that is no JSON object.")
 	}
 	return root, nil
@@ -161,14 +163,20 @@ func lifetime(n *jsondoc.Node, who string) (time.Duration, *protocol.Error) {
 	if n == nil || n.Kind == jsondoc.Null {
 		return 0, nil
 	}
-	seconds, err := json.Number(jsondoc.Plain(n.Text)).Int64()
-	if n.Kind == jsondoc.String {
-		seconds, err = strconv.ParseInt(n.Text, 10, 64)
-	}
-	if err != nil || seconds <= 0 || n.Kind != jsondoc.Number && n.Kind != jsondoc.String {
+	seconds, ok := secondsOf(n)
+	if !ok || seconds < 1 {
 		return 0, failed(Malformed, who+" gave a token whose time is over, or is no number.")
 	}
-	return time.Duration(min(seconds, int64(longestToken/time.Second))) * time.Second, nil
+	return time.Duration(min(seconds, longestToken.Seconds())) * time.Second, nil
+}
+
+// secondsOf is a number, also one in a text; whole seconds count, and how many there can be bounds who asks.
+func secondsOf(n *jsondoc.Node) (float64, bool) {
+	if n.Kind != jsondoc.Number && (n.Kind != jsondoc.String || n.Text == "" || strings.Trim(n.Text, "0123456789.") != "") {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(n.Text, 64)
+	return seconds, err == nil || errors.Is(err, strconv.ErrRange) // then it is infinite, or next to nothing
 }
 
 // target adds scope, audience and resource, as far as the source names them.

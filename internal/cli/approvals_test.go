@@ -100,3 +100,15 @@ func Test_15_2_NothingHidesFromTheApprover(t *testing.T) {
 		}
 	}
 }
+
+// §15.2: whoever approves sees each character, also those that draw nothing.
+func Test_15_2_NothingIsInvisible(t *testing.T) {
+	for _, r := range "\u2800\u034f\ufe0f\U000e0100\u3164\u115f\u1160\uffa0\u180b\u17b4\u200b\u2066\u00ad\u00a0" {
+		if got := visible("a" + string(r) + "b"); strings.ContainsRune(got, r) {
+			t.Errorf("%U is printed as it is: %q", r, got)
+		}
+	}
+	if got := visible("Grüße, नमस्ते 東京 👍"); got != "Grüße, नमस्ते 東京 👍" {
+		t.Errorf("what can be seen is changed: %q", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +91,9 @@ func (o *execOptions) check(c *cobra.Command) error {
 	}
 	if c.Flags().Changed("approval") && o.Approval == "" {
 		return usage("exec", "--approval needs an id")
+	}
+	if !utf8.ValidString(o.Key) {
+		return usage("exec", "--idempotency-key is no UTF-8 text, so two keys could be one")
 	}
 	if o.Envelope != "" && (o.Confirm || o.Approval != "" || o.Key != "") {
 		return usage("exec", "The envelope itself carries confirm and idempotency_key; leave the flags out")

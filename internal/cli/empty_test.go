@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -75,3 +76,23 @@ func Test_11_AFifoIsNoSource(t *testing.T) {
 		t.Errorf("exit %d, %s", exit, out)
 	}
 }
+
+// §15.5: keys that are no text would be one key once they are written as text, so they are none.
+func Test_15_5_AKeyIsText(t *testing.T) {
+	env, out, _ := terminalFree(t, "exec", "--idempotency-key", "\xff", "--json", "echo", "say")
+	if got := Main(context.Background(), env); got != 64 || !strings.Contains(out.String(), "UTF-8") {
+		t.Errorf("exit %d, %s", got, out)
+	}
+}
+
+// §15.4: heads to compare with may come from something without an end.
+func Test_15_4_HeadsHaveABound(t *testing.T) {
+	endless := &bounded{endlessly{}, 1 << 20}
+	if n, err := io.Copy(io.Discard, endless); err == nil || n != 1<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+type endlessly struct{}
+
+func (endlessly) Read(p []byte) (int, error) { return len(p), nil }

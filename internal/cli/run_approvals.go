@@ -81,13 +81,19 @@ type shownPlan struct {
 	Network   planNet    `json:"network"`
 	Isolation string     `json:"isolation"`
 	Protected *planGuard `json:"protected"`
-	Steps     []struct {
+
+	Credential struct {
+		Owner string `json:"owner"`
+		Kept  string `json:"kept"`
+	} `json:"credential"`
+	Steps []struct {
 		ID      string          `json:"id"`
 		Pack    string          `json:"pack_id"`
 		Verb    string          `json:"verb_key"`
 		Digest  string          `json:"digest"`
 		Args    json.RawMessage `json:"args"`
 		Confirm bool            `json:"confirm"`
+		Preview string          `json:"preview"`
 		Blocked string          `json:"blocked"`
 		Plan    *shownPlan      `json:"plan"`
 	} `json:"steps"`
@@ -139,7 +145,7 @@ func showShownPlan(p *page, v shownPlan, in string) {
 		[2]string{in + "in", visible(v.Cwd)}, [2]string{in + "reads", list(v.Reads)}, [2]string{in + "writes", list(v.Writes)},
 		[2]string{in + "executes", list(v.Executes)}, [2]string{in + "withheld", list(v.Withheld)}, [2]string{in + "protected", protectedWord(v.Protected)},
 		[2]string{in + "environment", list(v.Env)}, [2]string{in + "network", visible(strings.TrimSpace(v.Network.Mode + " " + strings.Join(v.Network.Hosts, " ")))},
-		[2]string{in + "isolation", v.Isolation},
+		[2]string{in + "isolation", v.Isolation}, [2]string{in + "credential", credentialWord(v.Credential.Owner, v.Credential.Kept)},
 	)
 	for _, s := range v.Steps {
 		what := "step " + s.ID + ": " + s.Pack + "/" + s.Verb
@@ -153,11 +159,25 @@ func showShownPlan(p *page, v shownPlan, in string) {
 		default:
 			what += ", with arguments that earlier steps decide"
 		}
+		if s.Preview != "" {
+			what += "; it will ask by itself, with its preview " + visible(s.Preview)
+		}
 		p.raw(in + clean(what) + "\n")
 		if s.Plan != nil {
 			showShownPlan(p, *s.Plan, in+"  ")
 		}
 	}
+}
+
+// credentialWord says whose credential runs it, and under which name it is kept.
+func credentialWord(owner, kept string) string {
+	switch {
+	case owner == "":
+		return ""
+	case kept == "":
+		return "of " + visible(owner)
+	}
+	return "of " + visible(owner) + ", kept as " + visible(kept)
 }
 
 func showPreview(p *page, v *lifecycle.PreviewView) {
@@ -182,13 +202,18 @@ func indent(s, by string) string {
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range clean(s) {
-		if r != ' ' && (!unicode.IsGraphic(r) || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Co) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0) {
+		if r != ' ' && (!unicode.IsGraphic(r) || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Co) || invisible(r)) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// invisible are letters, marks and symbols that draw nothing.
+func invisible(r rune) bool {
+	return r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // visibleLines is visible for text of several lines.

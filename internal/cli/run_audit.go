@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -165,6 +166,25 @@ func runAuditVerify(_ context.Context, d *deps, o verifyOptions) error {
 	})
 }
 
+// maxAnchors is more than any log of heads: at 300 bytes each, of three million entries.
+const maxAnchors = 1 << 30
+
+// bounded is a source that may have no end; past its bound it fails.
+type bounded struct {
+	io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("it is longer than any log of heads")
+	}
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
 // anchors reads the heads that were kept; nil when none are asked for.
 func (d *deps) anchors(cfg audit.Config, path string) (*audit.Anchors, error) {
 	if path == "" {
@@ -182,7 +202,7 @@ func (d *deps) anchors(cfg audit.Config, path string) (*audit.Anchors, error) {
 		defer f.Close()
 		from = f
 	}
-	anchors, err := audit.ReadAnchors(cfg, from)
+	anchors, err := audit.ReadAnchors(cfg, &bounded{from, maxAnchors})
 	if err != nil {
 		return nil, unreadable(err)
 	}

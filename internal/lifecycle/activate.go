@@ -54,17 +54,32 @@ func (l *Lifecycle) Activate(s protocol.Session, ids []string) (SessionView, *pr
 	return view, nil
 }
 
-// Deactivate takes packs out of the session, and their connection too (HCP-11.1-4). A pack that is not
-// activated or not even installed is no error.
+// Deactivate takes packs out of the session, and their connection too (HCP-11.1-4). What is kept for one goes only where
+// the caller may disconnect it; else it waits for who connected it. A pack that is not activated or not even installed
+// is no error.
 func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []string) (SessionView, *protocol.Error) {
 	view := SessionView{Session: s.ID, Packs: []PackChange{}}
-	secrets := map[string]string{}
+	secrets, parked, planes := map[string]string{}, map[string]bool{}, map[string]string{}
+	for _, id := range ids {
+		planes[id] = l.plane(id)
+	}
 	changed, err := l.update(s, "deactivate", only(ids), func(st *store.State) (any, *protocol.Error) {
-		for _, id := range ids {
-			secrets[id] = st.Session(s.ID).Bindings[id].Secret
-		}
 		view.Packs = []PackChange{}
-		return turn(ids, &view, func(id string) bool { return id != gate.Bootstrap && st.SetActivated(s.ID, id, false) }), nil
+		return turn(ids, &view, func(id string) bool {
+			if id == gate.Bootstrap {
+				return false
+			}
+			held := st.Session(s.ID).Bindings[id]
+			if held.Secret == "" || l.weighed(s, st, protocol.PackConnect, subject{"disconnect", id, planes[id]}).Err == nil {
+				secrets[id] = held.Secret
+				return st.SetActivated(s.ID, id, false)
+			}
+			changed := st.IsActivated(s.ID, id) || st.IsConnected(s.ID, id)
+			st.SetActivated(s.ID, id, false)
+			st.Park(s.ID, id, held)
+			parked[id] = changed
+			return changed
+		}), nil
 	})
 	if err != nil {
 		return view, err
@@ -76,6 +91,9 @@ func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []st
 		}
 		if !p.Changed {
 			continue
+		}
+		if parked[p.PackID] {
+			view.Packs[i].Note = "what is kept for it stays: only who may disconnect it deletes that"
 		}
 		ended, left := l.sweep(ctx, []string{secrets[p.PackID]})
 		for _, e := range ended {

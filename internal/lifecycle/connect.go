@@ -90,7 +90,9 @@ func (c *connecting) run(ctx context.Context, view *ConnectView) *protocol.Error
 		next.Secret = name
 	}
 	c.scope.Here = bound && before.Secret == name && before.Owner == next.Owner
-	c.scope.Elsewhere = slices.ContainsFunc(st.UsersOf(name), func(user string) bool { return user != c.s.ID+"/"+c.loaded.ID })
+	parked := !bound && st.Session(c.s.ID).Bindings[c.loaded.ID] == next // by a deactivation of somebody who may not end it
+	c.scope.Elsewhere = parked || slices.ContainsFunc(st.UsersOf(name), func(user string) bool { return user != c.s.ID+"/"+c.loaded.ID })
+	c.scope.Joins = !bound && !parked && !slices.ContainsFunc(st.UsersOf(name), func(user string) bool { return strings.HasSuffix(user, "/"+c.loaded.ID) })
 	view.Source = sourceOf(b)
 	if err := c.agreed(bound && before == next); err != nil {
 		return err
@@ -167,7 +169,7 @@ func (c *connecting) record(next store.Bound, made binding.Made) (bool, *protoco
 // Disconnect ends the binding of a pack in this session, and deletes what is kept when no other member or session needs
 // it. What is not connected is no error. It needs the
 // capability of connect: an agent that may not make a person's connection may not end it alone either
-// (deactivate, which ends both for the session, is free by §11.1).
+// (deactivate, which ends both for the session, is free by §11.1, and deletes nothing without that capability).
 func (l *Lifecycle) Disconnect(ctx context.Context, s protocol.Session, id string) (ConnectView, *protocol.Error) {
 	view := ConnectView{Session: s.ID, PackID: id}
 	st, err := l.state()

@@ -63,6 +63,36 @@ func kept(t *testing.T, v vault.Store, name string) bool {
 	return found
 }
 
+// §8.5: who may not disconnect deletes nothing by deactivating either: the connection ends, and who made it finds what was
+// kept again, or ends it.
+func Test_8_5_DeactivateDeletesNothingThatDisconnectMayNot(t *testing.T) {
+	w, v := keeping(t)
+	w.ready("notes", withSource("user", `{ "kind": "token" }`, "")...)
+	const name = "local/human:ada/pack/notes"
+	w.connect(ada, "notes", typing(typed))
+	agent := as("agent:claude-code")
+	for range 2 {
+		if _, err := w.Deactivate(t.Context(), agent, []string{"notes"}); err != nil {
+			t.Fatal(err)
+		}
+		if st := w.mustState(); !kept(t, v, name) || st.IsActivated("default", "notes") || st.IsConnected("default", "notes") || len(st.Orphans()) > 0 {
+			t.Fatalf("kept %v, %+v", kept(t, v, name), st)
+		}
+	}
+	if _, err := w.Activate(agent, []string{"notes"}); err != nil || w.available(ada, "notes").Connected {
+		t.Fatal("an agent connected it by activating it", err)
+	}
+	if v := w.connect(ada, "notes", typing("never asked for")); !v.Changed || !v.Shared {
+		t.Errorf("its owner is asked again: %+v", v)
+	}
+	if _, err := w.Deactivate(t.Context(), agent, []string{"notes"}); err != nil {
+		t.Fatal(err)
+	}
+	if view, err := w.Disconnect(t.Context(), ada, "notes"); err != nil || !view.Changed || kept(t, v, name) || len(w.mustState().Secrets) > 0 {
+		t.Errorf("%+v %v", view, err)
+	}
+}
+
 // §8.5: a binding belongs to who ran connect; the state knows that for each session, and the audit says so. What is kept
 // goes when no session or member needs it, by whichever act the last one ends.
 func Test_8_5_ABindingHasAnOwnerAndAnEnd(t *testing.T) {
@@ -78,7 +108,12 @@ func Test_8_5_ABindingHasAnOwnerAndAnEnd(t *testing.T) {
 	if v := w.connect(ada, "notes", typing(typed)); !v.Changed || v.Shared || v.Source == "" {
 		t.Errorf("%+v", v)
 	}
-	if v := w.connect(ada, "memos", typing("never asked for")); !v.Changed || !v.Shared {
+	_, err := w.Connect(t.Context(), ada, "memos", typing("another-one"))
+	refused(t, err, protocol.BindingFailed)
+	if _, bound := w.mustState().Bound("default", "memos"); bound {
+		t.Fatal("a pack took the consent of a family by naming it")
+	}
+	if v := w.connect(ada, "memos", typing(typed)); !v.Changed || !v.Shared {
 		t.Errorf("a second member: %+v", v)
 	}
 	if v := w.connect(in("ci"), "memos", ConnectOptions{}); !v.Shared {

@@ -118,13 +118,18 @@ type subject struct{ act, pack, plane string }
 
 // may checks a capability before anything else happens (§11.1, §9.6); a refusal is in the audit.
 func (l *Lifecycle) may(s protocol.Session, st *store.State, c protocol.Capability, on subject) *protocol.Error {
-	d := grant.Evaluate(st.Grants, grant.Request{
-		Principal: s.Principal, Tenant: s.Tenant, Capability: c, Pack: on.pack, Plane: on.plane, Now: l.Now(),
-	})
+	d := l.weighed(s, st, c, on)
 	if d.Err == nil {
 		return nil
 	}
 	return l.refuse(s, audit.Entry{Act: on.act, Pack: on.pack, Grant: d.Path}, d.Err)
+}
+
+// weighed is what the grants say, which nobody is told of here.
+func (l *Lifecycle) weighed(s protocol.Session, st *store.State, c protocol.Capability, on subject) grant.Decision {
+	return grant.Evaluate(st.Grants, grant.Request{
+		Principal: s.Principal, Tenant: s.Tenant, Capability: c, Pack: on.pack, Plane: on.plane, Now: l.Now(),
+	})
 }
 
 // operator admits a person only: grants, the allow-list and settings are the operator's (§9.6).

@@ -13,8 +13,12 @@ var steeringNames = []string{
 	"GIT_CONFIG_*", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GPG_AGENT_INFO", "DBUS_*", "XDG_RUNTIME_DIR", "DISPLAY",
 	"WAYLAND_DISPLAY", "DOCKER_HOST", "CONTAINER_HOST", "KUBECONFIG",
 	// The runtime sets these itself.
-	"PATH", "HOME", "TMPDIR",
+	"PATH", "HOME", "TMPDIR", PreviewEnv,
 }
+
+// PreviewEnv holds, in the environment of a command that has a preview, the hash of the one that a person was shown and
+// approved; it is empty when nobody was (§15.3).
+const PreviewEnv = "HCP_PREVIEW"
 
 // The names under which clouds and build services hand out credentials; inject may use them (§10.2).
 var credentialNames = []string{

@@ -20,10 +20,14 @@ func (r *run) guards() bool {
 }
 
 func (r *run) watch() protect.Watch {
-	return protect.Watch{
+	w := protect.Watch{
 		Home: r.p.Gate.Store.Home(), Run: r.id, Command: r.req.PackID + "/" + r.req.VerbKey, User: r.p.Gate.Places.Home,
 		Root: r.s.Workspace, GitDirs: r.s.GitDirs, May: r.verb.Entry.Protected, Patience: r.world.Spec.Limits.Wall,
 	}
+	if r.mask != nil {
+		w.Mask = r.mask.text
+	}
+	return w
 }
 
 // guard waits for its turn and looks at the protected names before a command that could change them; where it can't,

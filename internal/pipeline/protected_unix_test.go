@@ -4,6 +4,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hcpx/internal/binding"
 	"hcpx/internal/protect"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
@@ -232,6 +234,33 @@ func Test_10_2_PlanFindsWhatCannotBeGuarded(t *testing.T) {
 		r.refused(done, protocol.SandboxUnavailable, 8)
 		if e := planned.Error; e.Message != done.Error.Message || e.Hint != done.Error.Hint || e.Hint != "du -a "+root+c.hint || e.Details["rule"] != "protected-names" {
 			t.Errorf("%s: plan %+v, exec %+v", name, e, done.Error)
+		}
+	}
+}
+
+// §8.4: a command that names a file after its credential gets it into no record, error, hint or entry.
+func Test_8_4_NoCredentialInANameThatTheCommandChose(t *testing.T) {
+	for _, name := range []string{binding.MockCredential, strings.Repeat("x", 40) + binding.MockCredential, base64.RawURLEncoding.EncodeToString([]byte(binding.MockCredential))} {
+		r, root := workspace(t, func(root string) {
+			_ = os.MkdirAll(root+"/.git/hooks", 0o755) // a miss shows below
+			evil(".git/hooks/" + name)(root)
+		})
+		if err := os.MkdirAll(root+"/.git/hooks", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r.install("edit", `{"hcp":{"version":"1.1"},"id":"edit","version":"1.0.0","summary":"An editor.","adapter":"wrap","wrap":{"bin":"./bin/tool"},
+"binding":{"mode":"mock","hub":"none","inject":{"env":{"TOKEN":"{token}"}}},"verbs":{"save":{"summary":"S","argv":["x"]}}}`,
+			`{"surface_id":"edit","verbs":{"save":{"operation":"write","privacy":{"land":"local"}}}}`)
+		r.activate("edit", true)
+		res := r.exec(`{"pack_id":"edit","verb_key":"save"}`)
+		r.refused(res, protocol.ProtectedPathChanged, 10)
+		said, err := json.Marshal([]any{res, r.log.entries})
+		if err != nil || strings.Contains(string(said), name) || strings.Contains(string(said), binding.MockCredential) || !strings.Contains(string(said), protocol.Redacted) {
+			t.Errorf("%s %v", said, err)
+		}
+		kept, err := os.ReadFile(r.store.Home() + "/quarantine/" + r.log.entries[0].ID + "/changes.json")
+		if err != nil || strings.Contains(string(kept), name) || !strings.Contains(string(kept), `.git/hooks/`) {
+			t.Errorf("%s %v", kept, err)
 		}
 	}
 }

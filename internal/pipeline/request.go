@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,13 +54,19 @@ func (r *run) canonical(placed bool) *jsondoc.Node {
 // a place is the land's, which counts by itself.
 func (r *run) placed() bool { return r.call.Argv == nil && r.call.Request == nil }
 
-// shownArgs are the arguments without the secret ones.
+// shownArgs are the arguments without the secret ones, and of a step without what a secret of the composite decides.
 func (r *run) shownArgs() *jsondoc.Node {
 	schema, err := r.verb.Command.Args()
 	if err != nil {
 		return jsondoc.Obj() // step 5 has refused it
 	}
-	return hide(r.args, schema.Properties())
+	if r.open == nil {
+		return hide(r.args, schema.Properties())
+	}
+	if r.open.Kind != jsondoc.Object {
+		return r.open
+	}
+	return hide(schema.Defaults(r.open), schema.Properties())
 }
 
 // shown are the members of a plan that a person decides by, and that an approval is bound to. The rest is how this
@@ -92,29 +99,89 @@ func (r *run) picture(left *int) *jsondoc.Node {
 	if r.verb.ID == gate.Bootstrap {
 		n = n.With("isolation", jsondoc.Str("in-process"))
 	}
+	if bound, ok := r.state.Bound(r.s.ID, r.pack.ID); ok { // it is of the session, which the same words in another do not have
+		n = n.With("credential", object("owner", jsondoc.Str(bound.Owner), "kept", orNull(bound.Secret)))
+	}
 	if steps := r.verb.Adapter.Steps(); len(steps) > 0 {
 		n = n.With("steps", r.stepPictures(steps, left))
 	}
 	return n
 }
 
-// shownCall is the call with [redacted] where an argument is secret: it is rendered again from what may be shown.
+// shownCall is the call with [redacted] where an argument is secret: it is rendered again from what may be shown. What
+// that makes another word of, or another number of words, is not shown at all.
 func (r *run) shownCall() *adapter.Call {
 	args := r.shownArgs()
 	if args.Equal(r.args) {
 		return r.call
 	}
+	if r.call.Request != nil {
+		return r.shownRequest(args)
+	}
+	if r.call.Argv == nil {
+		return &adapter.Call{}
+	}
+	shown := &adapter.Call{Argv: []string{r.call.Argv[0], protocol.Redacted}}
+	if r.call.Stdin != nil {
+		shown.Stdin = []byte(protocol.Redacted)
+	}
+	if args.Kind != jsondoc.Object {
+		return shown
+	}
 	call, bad := r.verb.Adapter.Render(args)
-	switch {
-	case len(bad) > 0 && r.call.Request != nil:
-		return &adapter.Call{Request: &adapter.Request{Method: r.call.Request.Method, URL: protocol.Redacted, Credential: r.call.Request.Credential}}
-	case len(bad) > 0:
-		return &adapter.Call{Argv: []string{protocol.Redacted}}
-	case call.Request != nil && call.Request.Fill != nil && len(call.Request.Files) == len(r.call.Request.Files):
+	if len(bad) > 0 {
+		return shown
+	}
+	if len(call.Argv) == len(r.call.Argv) {
+		shown.Argv = make([]string, len(call.Argv))
+		for i, word := range call.Argv {
+			shown.Argv[i] = openly(r.call.Argv[i], word)
+		}
+	}
+	if r.call.Stdin != nil && call.Stdin != nil {
+		shown.Stdin = []byte(openly(string(r.call.Stdin), string(call.Stdin)))
+	}
+	return shown
+}
+
+// shownRequest is the request of the arguments that may be shown; where they make none, its method alone.
+func (r *run) shownRequest(args *jsondoc.Node) *adapter.Call {
+	least := &adapter.Call{Request: &adapter.Request{Method: r.call.Request.Method, URL: protocol.Redacted, Credential: r.call.Request.Credential}}
+	if args.Kind != jsondoc.Object {
+		return least
+	}
+	call, bad := r.verb.Adapter.Render(args)
+	if len(bad) > 0 || call.Request == nil {
+		return least
+	}
+	if call.Request.Fill != nil && len(call.Request.Files) == len(r.call.Request.Files) {
 		call.Request.Files = r.call.Request.Files
 		call.Request.Fill(call.Request)
 	}
 	return call
+}
+
+// openly is the text of a call as it may be shown: the same without its secrets, or nothing of it.
+func openly(real, without string) string {
+	if real == without || strings.Contains(without, protocol.Redacted) {
+		return without
+	}
+	return protocol.Redacted
+}
+
+// common is a value as far as it does not follow from secrets: where the one that was made without them is the same.
+func common(real, without *jsondoc.Node) *jsondoc.Node {
+	switch {
+	case without != nil && real.Equal(without):
+		return real
+	case without != nil && real.Kind == jsondoc.Object && without.Kind == jsondoc.Object:
+		members := make([]jsondoc.Member, len(real.Members))
+		for i, m := range real.Members {
+			members[i] = jsondoc.Member{Key: m.Key, Value: common(m.Value, without.Get(m.Key))}
+		}
+		return jsondoc.Obj(members...)
+	}
+	return jsondoc.Str(protocol.Redacted)
 }
 
 // foreseen are the arguments of a composite's calls as far as its own decide them, in the order of the calls; nil where
@@ -129,8 +196,11 @@ func (r *run) foreseen(args *jsondoc.Node) []*jsondoc.Node {
 
 func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 	open := r.shownArgs()
-	args := r.foreseen(open)
-	whole := open.Equal(r.args) // else [redacted] stands where the steps get secrets, and is not judged
+	args := r.foreseen(r.args)
+	var without []*jsondoc.Node // the same, had the steps no secrets: nothing of them is shown
+	if !open.Equal(r.args) {
+		without = r.foreseen(open)
+	}
 	var list []*jsondoc.Node
 	for i, s := range steps {
 		if *left--; *left < 0 {
@@ -138,51 +208,66 @@ func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 		}
 		n := object("id", jsondoc.Str(s.ID), "pack_id", jsondoc.Str(s.Pack), "verb_key", jsondoc.Str(s.Verb))
 		n, sub := r.stepShown(n, s, args[i])
-		switch {
-		case sub == nil:
-		case whole:
+		if sub != nil {
+			if without != nil {
+				sub.open = common(args[i], without[i])
+			}
 			n = sub.stepPlan(n, left)
-		case len(sub.verb.Adapter.Steps()) > 0:
-			n = n.With("plan", object("steps", sub.stepPictures(sub.verb.Adapter.Steps(), left)))
 		}
 		list = append(list, n)
 	}
 	return jsondoc.Arr(list...)
 }
 
+// stepVerb is the command of one step.
+func (r *run) stepVerb(s adapter.Step) (*gate.Loaded, *gate.Verb, *protocol.Error) {
+	loaded, err := r.p.Gate.Pack(r.state, r.s.ID, s.Pack)
+	if err != nil {
+		return nil, nil, err
+	}
+	verb, err := r.p.Gate.Verb(r.state, r.s.ID, loaded, s.Verb)
+	return loaded, verb, err
+}
+
+// asksItself: a step with a preview is confirmed by who has seen that, when the step's turn has come (§15.3). What it
+// showed before the steps ahead of it ran would be another thing.
+func asksItself(v *gate.Verb) bool { return v.Entry.Confirm && v.Entry.Preview != "" }
+
 // stepShown adds to n what one step is: its pack's digest, and its arguments where they are known. Then it is a run that
 // may be looked at.
 func (r *run) stepShown(n *jsondoc.Node, s adapter.Step, args *jsondoc.Node) (*jsondoc.Node, *run) {
-	loaded, err := r.p.Gate.Pack(r.state, r.s.ID, s.Pack)
-	if err != nil {
-		return n.With("blocked", jsondoc.Str(err.Message)), nil
-	}
-	verb, err := r.p.Gate.Verb(r.state, r.s.ID, loaded, s.Verb)
+	loaded, verb, err := r.stepVerb(s)
 	if err != nil {
 		return n.With("blocked", jsondoc.Str(err.Message)), nil
 	}
 	n = n.With("digest", jsondoc.Str(loaded.Digest)).With("operation", jsondoc.Str(string(verb.Entry.Operation))).
 		With("confirm", jsondoc.Boolean(verb.Entry.Confirm))
+	if asksItself(verb) {
+		n = n.With("preview", jsondoc.Str(verb.Entry.Preview))
+	}
 	if args == nil {
 		return n.With("args", jsondoc.NullNode()), nil
 	}
 	sub := &run{p: r.p, ctx: r.ctx, s: r.s, id: r.id, state: r.state, pack: loaded, verb: verb, args: args}
 	sub.req.args, sub.req.PackID, sub.req.VerbKey = args, s.Pack, s.Verb
-	return n.With("args", sub.shownArgs()), sub
+	return n, sub
 }
 
-// stepPlan adds what the step would do, or why it could not.
+// stepPlan adds the arguments of the step and what it would do, or why it could not.
 func (r *run) stepPlan(n *jsondoc.Node, left *int) *jsondoc.Node {
 	r.asked = r.p.Gate.Ask(r.s, r.verb, r.s.Project, true)
 	err := r.render()
+	n = n.With("args", r.shownArgs())
 	if err == nil {
-		n = n.With("args", r.shownArgs())
 		err = r.look()
 	}
-	if err != nil {
-		return n.With("blocked", jsondoc.Str(err.Message))
+	switch {
+	case err == nil:
+		return n.With("plan", r.picture(left))
+	case r.open != nil && !r.open.Equal(r.req.args): // the sentence may be about what is hidden
+		return n.With("blocked", jsondoc.Str(fmt.Sprintf("It could not run with these arguments (%s).", err.Code)))
 	}
-	return n.With("plan", r.picture(left))
+	return n.With("blocked", jsondoc.Str(err.Message))
 }
 
 // foresaw says whether a call of this approved composite is one whose arguments a person saw, each once.
@@ -191,7 +276,7 @@ func (r *run) foresaw(pack, verb string, args []byte) bool {
 		r.expected = map[string]int{}
 		known := r.foreseen(r.args)
 		for i, s := range r.verb.Adapter.Steps() {
-			if known[i] != nil {
+			if _, verb, err := r.stepVerb(s); known[i] != nil && err == nil && !asksItself(verb) {
 				r.expected[callKey(s.Pack, s.Verb, known[i])]++
 			}
 		}

@@ -34,6 +34,7 @@ type run struct {
 	asked      grant.Request      // 4
 	decision   grant.Decision     // 4, again at 5 with the arguments
 	args       *jsondoc.Node      // 5
+	open       *jsondoc.Node      // 5: of a step that is looked at, what of its arguments is not a secret's; nil: all
 	call       *adapter.Call      // 5
 	recorded   *protocol.Result   // 5: what the idempotency key has answered before
 	recordedBy string             // 5: in which run

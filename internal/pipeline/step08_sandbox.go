@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hcpx/internal/gate"
+	"hcpx/internal/manifest"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 )
@@ -16,8 +17,20 @@ func (r *run) look() *protocol.Error {
 	if err != nil {
 		return err
 	}
+	if w.Spec != nil && r.verb.Entry.Preview != "" {
+		w.Spec.Env = append(w.Spec.Env, manifest.PreviewEnv+"="+r.shown())
+	}
 	r.world = w
 	return nil
+}
+
+// shown is the hash of the preview that stands for this run (§15.3), "" where no person was shown one. The command can
+// compare it with what it is about to do, in the process that does it: nothing else sees what changes until then.
+func (r *run) shown() string {
+	if r.confirm.by == byApproval {
+		return r.confirm.approval.Shown
+	}
+	return ""
 }
 
 // enclose is step 8: look, then the land directory, the injection and the private directory of this run.

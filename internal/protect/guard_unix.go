@@ -177,7 +177,7 @@ func (g *Guard) remember() error {
 	if err != nil {
 		return err
 	}
-	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, User: g.w.User, Began: info.ModTime().UnixNano(),
+	g.before = record{Run: g.w.Run, Command: g.w.Command, May: g.w.May, User: g.w.User, Began: info.ModTime().UnixNano(), Secret: g.w.Mask != nil,
 		Trees: g.trees.names(), Held: g.locks.names()}
 	l, err := first(g.trees, g.found, content)
 	if err != nil {
@@ -194,7 +194,7 @@ func (g *Guard) remember() error {
 // as not restored, and the error says why. The journal goes when all was looked at and put back as far as that is
 // possible; else it stays, for repair.
 func (g *Guard) End() ([]Change, error) {
-	m := mender{home: g.w.Home, before: &g.before, trees: g.trees, journal: g.dir}
+	m := mender{home: g.w.Home, before: &g.before, trees: g.trees, journal: g.dir, mask: g.w.Mask}
 	changes, err := m.mend()
 	if err == nil {
 		err = os.RemoveAll(g.dir)

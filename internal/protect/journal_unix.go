@@ -34,7 +34,8 @@ type record struct {
 	Command string     `json:"command"`
 	May     []string   `json:"may,omitempty"`
 	User    string     `json:"user,omitempty"`
-	Began   int64      `json:"began"` // by the clock of files
+	Began   int64      `json:"began"`            // by the clock of files
+	Secret  bool       `json:"secret,omitempty"` // the run had a credential
 	Trees   []place    `json:"trees"`
 	Held    []place    `json:"held"`
 	Git     []gitPlace `json:"git"`

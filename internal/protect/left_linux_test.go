@@ -3,8 +3,10 @@ package protect
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -189,4 +191,32 @@ func Test_10_2_LeftoverWithNamesThatAreNoText(t *testing.T) {
 			t.Errorf("%q: %s", name, now)
 		}
 	}
+}
+
+// §8.4: who puts back after a run with a credential was killed does not know it: names that the run chose are not written.
+func Test_8_4_ANameOfAKilledRun(t *testing.T) {
+	g := newGround(t)
+	w := g.watch("first")
+	w.Mask = func(s string) string { return strings.ReplaceAll(s, "canary", "[redacted]") }
+	guard, err := Begin(context.Background(), w)
+	must(t, err)
+	g.write(g.root+"/.git/hooks/canary", "evil", 0o755)
+	g.write(g.root+"/.git/hooks/pre-commit", "evil", 0o755)
+	killed(t, guard)
+	left, err := Left(g.home)
+	must(t, err)
+	changes, _, err := left[0].Mend()
+	if err != nil || len(changes) != 2 || changes[0].Path != ".git/hooks/[redacted]" || changes[1].Path != ".git/hooks/pre-commit" {
+		t.Errorf("%+v %v", changes, err)
+	}
+	must(t, filepath.WalkDir(g.home, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if strings.Contains(p+string(text), "canary") {
+			t.Errorf("%s has it: %s", p, text)
+		}
+		return err
+	}))
 }

@@ -32,6 +32,23 @@ type mender struct {
 	bad     map[string]bool // directories of indexes that are to be put back
 	begun   map[string]bool // what another process began to put back
 	tried   bool
+	mask    func(string) string // of the run, while it is there
+}
+
+// name is a path as it is written and told. Whoever puts back after a run that had a credential and was killed can't
+// know it, so a name that was not there before is not told.
+func (m *mender) name(k string) string {
+	if m.mask != nil {
+		return m.mask(m.trees.show(k))
+	}
+	if !m.before.Secret || m.before.Nodes[k] != nil {
+		return m.trees.show(k)
+	}
+	tree, rel := unkey(k)
+	for rel = path.Dir(rel); rel != "." && m.before.Nodes[key(tree, rel)] == nil; {
+		rel = path.Dir(rel)
+	}
+	return path.Join(m.trees.show(key(tree, rel)), "[redacted]")
 }
 
 // lent is a directory that got rights for the time of mending.
@@ -56,7 +73,7 @@ func (m *mender) mend() ([]Change, error) {
 	note := func() {
 		for _, k := range found.keys {
 			if _, known := first[k]; !known && !m.covers(found, k) {
-				first[k] = Change{Path: m.trees.show(k), Before: m.before.Nodes[k].state(), After: found.now[k].state()}
+				first[k] = Change{Path: m.name(k), Before: m.before.Nodes[k].state(), After: found.now[k].state()}
 				order = append(order, k)
 			}
 		}
@@ -81,7 +98,7 @@ func (m *mender) mend() ([]Change, error) {
 	}
 	var faults []error
 	for _, k := range slices.Sorted(maps.Keys(m.faults)) {
-		faults = append(faults, fmt.Errorf("%s: %w", m.trees.show(k), m.faults[k]))
+		faults = append(faults, fmt.Errorf("%s: %w", m.name(k), m.faults[k]))
 	}
 	return changes, errors.Join(faults...)
 }

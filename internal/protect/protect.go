@@ -29,6 +29,9 @@ type Watch struct {
 	User    string   // the user's home, for git's ~/
 	// Patience is how long another write command in the same workspace or git directory is waited for.
 	Patience time.Duration
+	// Mask takes the run's credential out of names that the run chose, before one is written or told (§8.4); nil when it
+	// has none.
+	Mask func(string) string
 }
 
 // State is what stood at a name.

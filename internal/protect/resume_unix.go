@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,8 +17,12 @@ import (
 // tell from what the run left.
 const begunFile = "begun"
 
-// mark notes the keys before anything of them is touched.
+// mark notes the keys before anything of them is touched. What the run made is only moved, and its names stay unwritten.
 func (m *mender) mark(keys []string) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return m.before.Nodes[k] == nil })
+	if len(keys) == 0 {
+		return nil
+	}
 	f, err := os.OpenFile(filepath.Join(m.journal, begunFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

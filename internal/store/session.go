@@ -37,6 +37,8 @@ func (s *State) SetActivated(session, pack string, on bool) bool {
 	st.Activated, changed = set(st.Activated, pack, on)
 	if !on {
 		st.Connected, dropped = set(st.Connected, pack, false)
+		_, parked := st.Bindings[pack]
+		dropped = dropped || parked
 		st.Bindings = without(st.Bindings, pack)
 	}
 	s.put(session, st)
@@ -49,6 +51,8 @@ func (s *State) SetConnected(session, pack string, on bool) bool {
 	var changed bool
 	st.Connected, changed = set(st.Connected, pack, on)
 	if !on {
+		_, parked := st.Bindings[pack]
+		changed = changed || parked
 		st.Bindings = without(st.Bindings, pack)
 	}
 	s.put(session, st)
@@ -67,13 +71,20 @@ func (s *State) Bind(session, pack string, b Bound) bool {
 	changed := s.SetConnected(session, pack, true)
 	st := s.Session(session)
 	changed = changed || st.Bindings[pack] != b
+	s.Park(session, pack, b)
+	return changed
+}
+
+// Park notes whose binding a pack had that is no longer connected: what is kept for it stays, and whoever connected it
+// finds it again.
+func (s *State) Park(session, pack string, b Bound) {
+	st := s.Session(session)
 	st.Bindings = without(st.Bindings, pack)
 	if st.Bindings == nil {
 		st.Bindings = map[string]Bound{}
 	}
 	st.Bindings[pack] = b
 	s.put(session, st)
-	return changed
 }
 
 // KeepSecret notes that something is, or soon may be, kept under the name; DropSecret that nothing is any more.
@@ -82,12 +93,12 @@ func (s *State) KeepSecret(name string) { s.Secrets, _ = set(s.Secrets, name, tr
 // DropSecret is the end of KeepSecret.
 func (s *State) DropSecret(name string) { s.Secrets, _ = set(s.Secrets, name, false) }
 
-// UsersOf names the connections that use what is kept under the name, as session/pack, sorted.
+// UsersOf names the bindings that need what is kept under the name, parked ones too, as session/pack, sorted.
 func (s *State) UsersOf(secret string) []string {
 	var users []string
 	for _, id := range append(slices.Collect(maps.Keys(s.Sessions)), DefaultSession) {
 		for pack, b := range s.Session(id).Bindings {
-			if b.Secret == secret && s.IsConnected(id, pack) {
+			if b.Secret == secret {
 				users = append(users, id+"/"+pack)
 			}
 		}
@@ -118,12 +129,12 @@ func without(bindings map[string]Bound, pack string) map[string]Bound {
 	return left
 }
 
-// SessionsOf names the sessions in which the pack is activated or connected, sorted.
+// SessionsOf names the sessions in which the pack is activated, connected or bound, sorted.
 func (s *State) SessionsOf(pack string) []string {
 	var ids []string
 	for _, id := range append(slices.Collect(maps.Keys(s.Sessions)), DefaultSession) {
 		st := s.Session(id)
-		if slices.Contains(st.Activated, pack) || slices.Contains(st.Connected, pack) {
+		if _, bound := st.Bindings[pack]; bound || slices.Contains(st.Activated, pack) || slices.Contains(st.Connected, pack) {
 			ids = append(ids, id)
 		}
 	}

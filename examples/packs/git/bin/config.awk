@@ -13,7 +13,7 @@ BEGIN {
 	for (i = 0; i < 256; i++) byte[i] = sprintf("%c", i)
 	n = split("core.repositoryformatversion core.filemode core.symlinks core.ignorecase core.precomposeunicode" \
 		" core.autocrlf core.eol core.safecrlf core.checkroundtripencoding core.trustctime core.checkstat" \
-		" core.sharedrepository core.logallrefupdates core.sparsecheckout core.sparsecheckoutcone core.usereplacerefs" \
+		" core.sharedrepository core.logallrefupdates core.sparsecheckout core.sparsecheckoutcone" \
 		" index.sparse user.name user.email author.name author.email committer.name committer.email" \
 		" branch.*.remote branch.*.merge remote.*.fetch", names, " ")
 	for (i = 1; i <= n; i++) kept[names[i]] = 1
@@ -164,6 +164,11 @@ function pin() {
 	write("core.bare", "false")
 	write("core.quotepath", "false")
 	write("core.hookspath", "/dev/null")
+	write("core.usereplacerefs", "false")
+	write("core.commitgraph", "false")
+	write("core.multipackindex", "false")
+	write("pack.usebitmaps", "false")
+	write("advice.graftfiledeprecated", "false")
 	write("diff.autorefreshindex", "false")
 	write("gc.auto", "0")
 	write("maintenance.auto", "false")

@@ -1,7 +1,7 @@
 # Turns what git prints into JSON, for any bytes. The input is od's decimal bytes, since awk can't hold a NUL.
 #
 # Text becomes a JSON string byte by byte: valid UTF-8 stays, control characters are escaped, and each byte that
-# is no UTF-8 becomes U+FFFD. A path with such a byte is also given as "path_hex", any other text is marked
+# is no UTF-8 becomes U+FFFD. What the form "log" prints is canonical JSON: its digest can be compared. A path with such a byte is also given as "path_hex", any other text is marked
 # "lossy". HCP_FORM names the form; fields end with NUL, and field() is told each of them.
 
 BEGIN {
@@ -12,11 +12,14 @@ BEGIN {
 		else if (i < 32) plain[i] = sprintf("\\u%04x", i)
 		else plain[i] = sprintf("%c", i)
 	}
+	plain[8] = "\\b"
 	plain[9] = "\\t"
 	plain[10] = "\\n"
+	plain[12] = "\\f"
 	plain[13] = "\\r"
 	plain[34] = "\\\""
 	plain[92] = "\\\\"
+	replacement = raw[239] raw[191] raw[189]
 	header = (form == "show") ? 10 : 0
 	separator = ""
 	open()
@@ -39,7 +42,7 @@ BEGIN {
 }
 
 END {
-	if (patch && need) printf "\\ufffd"
+	if (patch && need) printf "%s", replacement
 	close_answer()
 }
 
@@ -74,7 +77,7 @@ function utf8(b,    out) {
 function broken() {
 	need = 0
 	lossy = 1
-	return "\\ufffd"
+	return replacement
 }
 
 # keep gathers a field in large parts, so that a long one does not cost its square.
@@ -162,8 +165,8 @@ function record(t,    n, i, parents, list) {
 	list = ""
 	for (i = 1; i <= n; i++) list = list ((i > 1) ? "," : "") quote(parents[i])
 	sub(/(\\n)+$/, "", values[10])
-	item("{\"id\":" quote(values[1]) ",\"parents\":[" list "],\"author\":" person(3) ",\"committer\":" person(6) \
-		",\"subject\":" quote(values[9]) ",\"body\":" quote(values[10]) (spoiled ? ",\"lossy\":true" : "") "}")
+	item("{\"author\":" person(3) ",\"body\":" quote(values[10]) ",\"committer\":" person(6) ",\"id\":" quote(values[1]) \
+		(spoiled ? ",\"lossy\":true" : "") ",\"parents\":[" list "],\"subject\":" quote(values[9]) "}")
 	nvalues = 0
 	spoiled = 0
 	if (form == "show") {
@@ -173,7 +176,7 @@ function record(t,    n, i, parents, list) {
 }
 
 function person(i) {
-	return "{\"name\":" quote(values[i]) ",\"email\":" quote(values[i + 1]) ",\"time\":" quote(values[i + 2]) "}"
+	return "{\"email\":" quote(values[i + 1]) ",\"name\":" quote(values[i]) ",\"time\":" quote(values[i + 2]) "}"
 }
 
 function branch(t) {

@@ -33,6 +33,7 @@ plainly() {
 open_repository() {
   export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_OPTIONAL_LOCKS=0 \
     GIT_NO_LAZY_FETCH=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=false
+  as_stored
   own=${TMPDIR:?must name a private directory}/hcp-git
   errors=$own/errors
   mkdir "$own" "$own/blank" "$own/blank/objects" "$own/blank/refs" "$own/view"
@@ -41,6 +42,9 @@ open_repository() {
   list_configurations
   make_view
 }
+
+# as_stored shows history as its commits say it: no replacement and no graft of the repository takes part.
+as_stored() { export GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null; }
 
 # find_repository sets the top of the working tree, the git directory and, for a linked worktree, the common one.
 find_repository() {
