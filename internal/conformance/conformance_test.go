@@ -48,8 +48,11 @@ func (r *refuser) Disconnect(protocol.Session, string) *protocol.Error      { re
 func (r *refuser) Uninstall(protocol.Session, string) *protocol.Error       { return r.no("uninstall") }
 func (r *refuser) Allow(protocol.Session, []string) *protocol.Error         { return r.no("allow") }
 func (r *refuser) Grant(protocol.Session, []byte) *protocol.Error           { return r.no("grant") }
-func (r *refuser) Trace() Trace                                             { return Trace{} }
-func (r *refuser) Close() error                                             { return nil }
+func (r *refuser) Command(protocol.Session, []string, []byte) ([]byte, int) {
+	return []byte(`{"error":{"code":"internal"}}`), r.no("command").Code.Exit()
+}
+func (r *refuser) Trace() Trace { return Trace{} }
+func (r *refuser) Close() error { return nil }
 
 func (r *refuser) Availability(protocol.Session, []string) ([]byte, *protocol.Error) {
 	return nil, r.no("availability")
@@ -84,6 +87,10 @@ func (c *consenter) New(string) (Runtime, error) { return c, nil }
 
 func (c *consenter) Exec(context.Context, protocol.Session, []byte) protocol.Result {
 	return protocol.Result{OK: true, Result: json.RawMessage("{}")}
+}
+
+func (c *consenter) Command(protocol.Session, []string, []byte) ([]byte, int) {
+	return []byte(`{"ok":true,"result":{}}`), 0
 }
 
 func (c *consenter) Lint([]string) []protocol.Issue                           { return nil }
@@ -173,6 +180,8 @@ func TestEveryVectorIsWhole(t *testing.T) {
 			for _, l := range v.Script {
 				switch l.Words[0] {
 				case "exec", "plan":
+					used[l.Words[1]], used[l.Words[2]] = true, true
+				case "words", "stream":
 					used[l.Words[1]], used[l.Words[2]] = true, true
 				case "availability":
 					used[l.Words[1]] = true

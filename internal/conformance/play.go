@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
@@ -47,6 +48,8 @@ func (p *play) prepare() error {
 //	install [--bare] ID… [: CODE] and activate, connect, deactivate, disconnect, uninstall, allow
 //	grant JSON [: CODE]
 //	exec FILE WANT · plan FILE WANT · availability WANT [ID…]
+//	words FILE WANT EXIT         a command line of the face, one word a line (§12.1)
+//	stream FILE WANT EXIT        envelopes, one a line; WANT is the list of the answers (§6.8)
 //	untouched                    nothing was written but the store and the packs' copies
 //	ran nothing | NAME=N…        what the doors did since the last "ran"
 func (p *play) do(l Line) error {
@@ -62,6 +65,8 @@ func (p *play) do(l Line) error {
 		return p.become(l.Words[0], args)
 	case "exec", "plan":
 		return p.exec(l.Words[0], args)
+	case "words", "stream":
+		return p.command(l.Words[0], args)
 	case "availability":
 		return p.availability(args)
 	case "ran":
@@ -202,6 +207,40 @@ func (p *play) exec(how string, args []string) error {
 		return fmt.Errorf("%w (%s)", err, r.Error.Message)
 	}
 	return err
+}
+
+// command runs a command line or a stream, and compares what it wrote and how it ended.
+func (p *play) command(how string, args []string) error {
+	if len(args) != 3 {
+		return errors.New("takes words or envelopes, the wanted answer, and the exit code")
+	}
+	text, ok := p.vector.file(args[0])
+	if !ok {
+		return fmt.Errorf("the vector has no file %s", args[0])
+	}
+	argv, stdin := []string{"exec", "--stream"}, text
+	if how == "words" {
+		argv, stdin = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), nil
+	}
+	stdout, exit := p.rt.Command(p.session, argv, stdin)
+	if fmt.Sprint(exit) != args[2] {
+		return fmt.Errorf("exit %d; want %s: %s", exit, args[2], stdout)
+	}
+	var answers []*jsondoc.Node
+	for line := range bytes.Lines(stdout) {
+		n, err := parseJSON(line)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, wordless(n))
+	}
+	if how == "stream" {
+		return p.compare(args[1], jsondoc.Arr(answers...), true)
+	}
+	if len(answers) != 1 {
+		return fmt.Errorf("gave %d lines; want one", len(answers))
+	}
+	return p.compare(args[1], answers[0], true)
 }
 
 func (p *play) availability(args []string) error {
