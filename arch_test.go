@@ -60,7 +60,7 @@ var rooms = []struct {
 	{"internal/approval", "order protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
 	{"internal/lint", "protocol protect jsondoc manifest policy skill pack adapter adapter/wrap adapter/composite adapter/openapi"},
-	{"internal/imports", "protocol egress jsondoc manifest skill grant lint"},
+	{"internal/imports", "order protocol egress jsondoc manifest skill grant lint"},
 	{"internal/conformance", "order protocol jsondoc examples"},
 	{"internal/pipeline", "order protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
 	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate"},

@@ -59,6 +59,7 @@ func run(rounds int, only string) error {
 		{"cold exec of a tiny static program", coldTable},
 		{"sandboxed run in process", sandboxTable},
 		{"cold exec by number of installed packs", packsTable},
+		{"help of the face, 200 commands in the pack", faceTable},
 	} {
 		if !strings.Contains(next.title, only) {
 			continue
@@ -190,7 +191,7 @@ func writePack(dir, id, program string) error {
 			return err
 		}
 	}
-	if id != "hello" {
+	if strings.HasPrefix(id, "filler-") {
 		program = "/bin/true" // fillers are never run; a small file keeps the disk free
 	}
 	body, err := os.ReadFile(program)
@@ -248,6 +249,49 @@ func packsTable(s *setup) (table, error) {
 		program("1 pack", func() *exec.Cmd { return s.command("one", "exec", "hello", "say", "--json") }),
 		program("10,001 packs", func() *exec.Cmd { return s.command("many", "exec", "hello", "say", "--json") }),
 	}, goals: map[string]string{"10,001 packs": "≤ 1.05"}}, nil
+}
+
+// faceTable holds what a person waits for when asking a large pack for help, and what completion takes.
+func faceTable(s *setup) (table, error) {
+	const most = 200
+	dir := filepath.Join(s.dir, "src-face", "mail")
+	if err := writePack(dir, "mail", s.hello); err != nil {
+		return table{}, err
+	}
+	var verbs, policies, skill strings.Builder
+	for i := range most {
+		key := fmt.Sprintf("mail.list%d", i)
+		fmt.Fprintf(&verbs, `,%q:{"summary":"List mail, way %d.","args":{"type":"object","properties":{"unread":{"type":"boolean"},"limit":{"type":"integer","minimum":1},"folder":{"type":"string","enum":["inbox","sent"]}}},"argv":[],"examples":[{"args":{"unread":true}}]}`, key, i)
+		fmt.Fprintf(&policies, `,%q:{"operation":"read","privacy":{"land":"personal"}}`, key)
+		fmt.Fprintf(&skill, "`hcpx exec mail %s`\n", key)
+	}
+	for name, text := range map[string]string{
+		"surface.json": `{"hcp":{"version":"1.1"},"id":"mail","version":"1.0.0","summary":"Reads mail.","adapter":"wrap","wrap":{"bin":"./bin/hello"},"verbs":{` + verbs.String()[1:] + `}}`,
+		"policy.json":  `{"surface_id":"mail","verbs":{` + policies.String()[1:] + `}}`,
+		"HARNESS.md":   "# Mail\n\nReads mail.\n\n" + skill.String(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return table{}, err
+		}
+	}
+	if err := s.store("face", 0); err != nil {
+		return table{}, err
+	}
+	for _, args := range [][]string{{"install", dir}, {"activate", "mail"}} {
+		if out, err := s.command("face", args...).CombinedOutput(); err != nil {
+			return table{}, fmt.Errorf("hcpx %s: %w: %.2000s", strings.Join(args, " "), err, out)
+		}
+	}
+	return table{cases: []one{
+		program("hello world", func() *exec.Cmd { return exec.Command(s.hello) }),
+		program("hcpx mail list7 --help", func() *exec.Cmd { return s.command("face", "mail", "list7", "--help") }),
+		program("hcpx mail --help", func() *exec.Cmd { return s.command("face", "mail", "--help") }),
+		program("completion of hcpx mail list7 --", func() *exec.Cmd { return s.command("face", "__complete", "mail", "list7", "--") }),
+		program("hcpx mail list7 --limit 3 --json", func() *exec.Cmd { return s.command("face", "mail", "list7", "--limit", "3", "--json") }),
+		program("hcpx exec mail mail.list7 --json -- limit=3", func() *exec.Cmd {
+			return s.command("face", "exec", "mail", "mail.list7", "--json", "--", "limit=3")
+		}),
+	}, goals: map[string]string{"hcpx mail list7 --help": "< 30 ms, an absolute"}}, nil
 }
 
 // memory prints the peak memory of one cold exec.

@@ -342,13 +342,37 @@ func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
 	return s, refusal
 }
 
+// Pack is an installed pack as its author wrote it, for its face and for help (§12.1).
+func (a *App) Pack(id string) (*Pack, *protocol.Error) {
+	l, refusal := a.gate().Installed(id)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return &Pack{l.Manifest, l.Policy}, nil
+}
+
+// Pack is what faces read of a pack.
+type Pack struct {
+	*manifest.Manifest
+	Policy *policy.Policy
+}
+
+// Activated is the second half of step 2, for a face that has no command to send yet.
+func (a *App) Activated(session, id string) *protocol.Error {
+	st, err := a.store().Reader().State()
+	if err != nil {
+		return protocol.Fail(protocol.InternalError, "The state cannot be read: "+protocol.Clause(err.Error())+".").WithHint("hcpx doctor")
+	}
+	return a.gate().Activated(a.gate().InForce(st), session, id)
+}
+
 // Verb is an installed command and its policy, for help.
 func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *protocol.Error) {
-	l, refusal := a.gate().Installed(packID)
+	p, refusal := a.Pack(packID)
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	cmd, entry := l.Manifest.Command(verb), l.Policy.Verb(verb)
+	cmd, entry := p.Command(verb), p.Policy.Verb(verb)
 	if cmd == nil || entry == nil {
 		return nil, nil, protocol.Fail(protocol.UnknownCommand, fmt.Sprintf("Pack %q has no command %q.", packID, verb)).
 			WithHint("hcpx availability " + packID)
@@ -359,11 +383,11 @@ func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *prot
 // ArgsSchema is the args schema of an installed command, nil when there is none that can be read. It only
 // types words; the pipeline judges them.
 func (a *App) ArgsSchema(packID, verb string) *jsondoc.Node {
-	l, err := a.gate().Installed(packID)
+	p, err := a.Pack(packID)
 	if err != nil {
 		return nil
 	}
-	c := l.Manifest.Command(verb)
+	c := p.Command(verb)
 	if c == nil {
 		return nil
 	}
@@ -385,13 +409,23 @@ func (a *App) PackIDs() []string {
 
 // VerbKeys are the commands of an installed pack, for completion.
 func (a *App) VerbKeys(packID string) []string {
-	l, err := a.gate().Installed(packID)
+	p, err := a.Pack(packID)
 	if err != nil {
 		return nil
 	}
-	keys := make([]string, len(l.Manifest.Commands))
-	for i, c := range l.Manifest.Commands {
+	keys := make([]string, len(p.Commands))
+	for i, c := range p.Commands {
 		keys[i] = c.Key
 	}
 	return keys
+}
+
+// ActivePacks are the packs that a session has activated, for completion: none when the state can't be read. The
+// bootstrap pack is not among them: its commands are the program's own words.
+func (a *App) ActivePacks(session string) []string {
+	st, err := a.store().Reader().State()
+	if err != nil {
+		return nil
+	}
+	return a.gate().InForce(st).Session(session).Activated
 }

@@ -75,10 +75,7 @@ func leaves(c *cobra.Command) []*cobra.Command {
 func wholeTree(t *testing.T) *cobra.Command {
 	t.Helper()
 	env, _, _ := terminalFree(t)
-	root, err := newDeps(env).tree([]string{"help"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := newDeps(env).tree([]string{"help"})
 	root.InitDefaultHelpCmd()
 	return root
 }
@@ -122,9 +119,9 @@ func TestExamplesParse(t *testing.T) {
 func dryRun(t *testing.T, args []string) (reached bool, err error) {
 	t.Helper()
 	env, _, _ := terminalFree(t)
-	root, err := newDeps(env).tree(args)
-	if err != nil {
-		return false, err
+	root := newDeps(env).tree(args)
+	if root == nil {
+		return false, errors.New("it is no command")
 	}
 	root.InitDefaultHelpCmd()
 	var disarm func(c *cobra.Command)
@@ -212,7 +209,7 @@ func Test_6_10_UsageErrors(t *testing.T) {
 		{"exec ledger transfer from=cash", "hcpx exec --help"},
 		{"exec ledger transfer more words", "hcpx exec --help"},
 		{"exec ledger transfer --bogus", "hcpx exec --help"},
-		{"exec --stream", "hcpx exec --help"},
+		{"exec --jobs 2 ledger transfer", "hcpx exec --help"},
 		{"import", "hcpx help"},
 		{"exec ledger transfer --confirm=perhaps", "hcpx exec --help"},
 		{"exec ledger transfer --confirm --approval x", "hcpx exec --help"},
@@ -263,10 +260,7 @@ func Test_6_10_UsageErrors(t *testing.T) {
 func TestOnlyTheNamedCommandIsBuilt(t *testing.T) {
 	env, _, _ := terminalFree(t)
 	for _, args := range [][]string{{"exec", "a", "b"}, {"--json", "exec"}, {"--home", "version", "exec"}, {"--home=x", "exec"}} {
-		root, err := newDeps(env).tree(args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := newDeps(env).tree(args)
 		if got := root.Commands(); len(got) != 1 || got[0].Name() != "exec" {
 			t.Errorf("%v builds %d commands", args, len(got))
 		}
@@ -295,10 +289,11 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		}
 	}
 	check("exec", parsed(t, newExecCmd, "exec", "ledger", "transfer", "--apply", "--idempotency-key", "k", "--", "a=--b", "--", "c:=1"),
-		execOptions{Pack: "ledger", Verb: "transfer", Words: []string{"a=--b", "--", "c:=1"}, Confirm: true, Key: "k"})
+		execOptions{Pack: "ledger", Verb: "transfer", Words: []string{"a=--b", "--", "c:=1"}, Confirm: true, Key: "k", Jobs: 1})
 	check("exec plan", parsed(t, newExecCmd, "exec", "--plan", "a", "b", "--approval", "x"),
-		execOptions{Pack: "a", Verb: "b", Plan: true, Approval: "x"})
-	check("exec envelope", parsed(t, newExecCmd, "exec", "--envelope", "-"), execOptions{Envelope: "-"})
+		execOptions{Pack: "a", Verb: "b", Plan: true, Approval: "x", Jobs: 1})
+	check("exec envelope", parsed(t, newExecCmd, "exec", "--envelope", "-"), execOptions{Envelope: "-", Jobs: 1})
+	check("exec stream", parsed(t, newExecCmd, "exec", "--stream", "--jobs", "4"), execOptions{Stream: true, Jobs: 4})
 	check("install", parsed(t, newInstallCmd, "install", "a", "b", "--allow-bin", "--force"),
 		installOptions{Sources: []string{"a", "b"}, AllowBin: true, Force: true})
 	check("allow host", parsed(t, newAllowCmd, "allow", "--host", "mirror", "h:1", "g:2"), allowOptions{HostPack: "mirror", Hosts: []string{"h:1", "g:2"}})

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hcpx/internal/app"
 	"hcpx/internal/jsondoc"
@@ -26,23 +27,26 @@ type execOptions struct {
 	Plan       bool
 	Key        string
 	Envelope   string // "-" or a file; then nothing else is given
+	Stream     bool   // envelopes on stdin, one a line; then nothing else is given
+	Jobs       int    // how many of a stream run at once
+	Apply      bool   // the same as Confirm
 }
 
 func newExecCmd(d *deps, run runner[execOptions]) *cobra.Command {
 	var o execOptions
-	var apply bool
 	c := command(text{
 		use:   "exec PACK VERB [--confirm] [--plan] [-- k=v …]",
 		short: "Run one command of an activated pack",
 		long: "k=v is typed by the command's schema, k:=JSON takes any value, a key given again builds an array, a.b=v nests.\n" +
 			"One value for an array argument is an array of one. What does not fit is refused, never changed to fit.\n" +
 			"A gated write needs --confirm; on a terminal a person is asked once. --plan shows what would run and runs nothing.\n" +
-			"Arguments longer than a command line takes: --envelope - reads {\"pack_id\", \"verb_key\", \"args\", …} from stdin.",
-		example: "hcpx exec git log -- limit=5\nhcpx exec git commit --plan -- 'message=First words'\nhcpx exec ledger transfer --confirm -- to=rent amount=100",
+			"Arguments longer than a command line takes: --envelope - reads {\"pack_id\", \"verb_key\", \"args\", …} from stdin.\n" +
+			"--stream reads one envelope a line and writes one result a line, in that order; exit 0 when all of them are ok,\n" +
+			"else 1. The same command with flags: hcpx PACK WORDS… --help.",
+		example: "hcpx exec git log -- limit=5\nhcpx exec git commit --plan -- 'message=First words'\nhcpx exec ledger transfer --confirm -- to=rent amount=100\nhcpx exec --stream --jobs 4",
 	}, nil, nil)
 	c.Args = func(c *cobra.Command, args []string) error { return o.operands(c, args) }
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		o.Confirm = o.Confirm || apply
 		if err := o.check(c); err != nil {
 			return err
 		}
@@ -50,14 +54,21 @@ func newExecCmd(d *deps, run runner[execOptions]) *cobra.Command {
 	}
 	f := c.Flags()
 	f.SortFlags = false
+	o.register(f)
+	f.StringVar(&o.Envelope, "envelope", "", "read the whole request from `FILE`, or from stdin for -")
+	f.BoolVar(&o.Stream, "stream", false, "read one request a line from stdin, and answer each; implies --json")
+	f.IntVar(&o.Jobs, "jobs", 1, "how many requests of a stream run at once, up to `N`")
+	c.ValidArgsFunction = d.completeExec
+	return c
+}
+
+// register declares the flags that a request has on either form of the command line: hcpx exec, and the face (§12.1).
+func (o *execOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.Confirm, "confirm", false, "confirm a gated write")
-	f.BoolVar(&apply, "apply", false, "the same as --confirm")
+	f.BoolVar(&o.Apply, "apply", false, "the same as --confirm")
 	f.StringVar(&o.Approval, "approval", "", "confirm by the approval `ID` of a person")
 	f.BoolVar(&o.Plan, "plan", false, "show what would run, and run nothing")
 	f.StringVar(&o.Key, "idempotency-key", "", "`KEY` under which a write runs at most once")
-	f.StringVar(&o.Envelope, "envelope", "", "read the whole request from `FILE`, or from stdin for -")
-	c.ValidArgsFunction = d.completeExec
-	return c
 }
 
 // operands splits the words at --: ids before, arguments after.
@@ -66,9 +77,9 @@ func (o *execOptions) operands(c *cobra.Command, args []string) error {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		ids, o.Words = args[:dash], args[dash:]
 	}
-	if o.Envelope != "" {
+	if from := o.elsewhere(); from != "" {
 		if len(args) > 0 {
-			return usage("exec", "--envelope carries pack, verb and arguments; %q stands beside it", clip(args[0]))
+			return usage("exec", "%s carries pack, verb and arguments; %q stands beside it", from, clip(args[0]))
 		}
 		return nil
 	}
@@ -84,10 +95,32 @@ func (o *execOptions) operands(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// elsewhere is the flag by which requests come from elsewhere than the words.
+func (o *execOptions) elsewhere() string {
+	switch {
+	case o.Stream:
+		return "--stream"
+	case o.Envelope != "":
+		return "--envelope"
+	}
+	return ""
+}
+
+// twice says what a command line confirms twice; "" when nothing.
+func (o *execOptions) twice() string {
+	if o.Confirm, o.Apply = o.Confirm || o.Apply, false; o.Confirm && o.Approval != "" {
+		return "--confirm and --approval are two confirmations; give one"
+	}
+	return ""
+}
+
+// maxJobs bounds how many requests of a stream run at once.
+const maxJobs = 64
+
 // check refuses flags that contradict each other.
 func (o *execOptions) check(c *cobra.Command) error {
-	if o.Confirm && o.Approval != "" {
-		return usage("exec", "--confirm and --approval are two confirmations; give one")
+	if why := o.twice(); why != "" {
+		return usage("exec", "%s", why)
 	}
 	if c.Flags().Changed("approval") && o.Approval == "" {
 		return usage("exec", "--approval needs an id")
@@ -95,24 +128,43 @@ func (o *execOptions) check(c *cobra.Command) error {
 	if !utf8.ValidString(o.Key) {
 		return usage("exec", "--idempotency-key is no UTF-8 text, so two keys could be one")
 	}
-	if o.Envelope != "" && (o.Confirm || o.Approval != "" || o.Key != "") {
+	from := o.elsewhere()
+	switch {
+	case from != "" && (o.Confirm || o.Approval != "" || o.Key != ""):
 		return usage("exec", "The envelope itself carries confirm and idempotency_key; leave the flags out")
+	case o.Stream && o.Envelope != "":
+		return usage("exec", "--stream reads from stdin; leave --envelope out")
+	case !o.Stream && c.Flags().Changed("jobs"):
+		return usage("exec", "--jobs belongs to --stream")
+	case o.Jobs < 1 || o.Jobs > maxJobs:
+		return usage("exec", "--jobs is 1 to %d, not %d", maxJobs, o.Jobs)
 	}
 	return nil
 }
 
 func runExec(ctx context.Context, d *deps, o execOptions) error {
-	if o.Envelope != "" {
+	switch {
+	case o.Stream:
+		return d.execStream(ctx, o)
+	case o.Envelope != "":
 		return d.execEnvelope(ctx, o)
 	}
+	return d.exec(ctx, o, func(a *app.App) (*jsondoc.Node, []protocol.Violation) {
+		if len(o.Words) == 0 {
+			return jsondoc.Obj(), nil
+		}
+		return buildArgs(o.Words, a.ArgsSchema(o.Pack, o.Verb))
+	})
+}
+
+// exec sends the request that a command line says, and shows the answer. say gives its arguments, and what of them
+// cannot be said, once the bootstrap pack is there.
+func (d *deps) exec(ctx context.Context, o execOptions, say func(*app.App) (*jsondoc.Node, []protocol.Violation)) error {
 	a, x, s, err := d.executor()
 	if a == nil {
 		return err
 	}
-	args, bad := jsondoc.Obj(), []protocol.Violation(nil)
-	if len(o.Words) > 0 {
-		args, bad = buildArgs(o.Words, a.ArgsSchema(o.Pack, o.Verb))
-	}
+	args, bad := say(a)
 	told := func(r protocol.Result) protocol.Result {
 		if r = o.named(r); !d.json() {
 			r = typed(r, args)

@@ -26,14 +26,11 @@ func newManCmd(d *deps, run runner[manOptions]) *cobra.Command {
 }
 
 func runMan(_ context.Context, d *deps, o manOptions) error {
-	root, err := d.tree([]string{"help"})
-	if err != nil {
-		return err
-	}
+	root := d.tree([]string{"help"})
 	topic := root
 	for _, word := range o.Topic {
 		if topic = child(topic, word); topic == nil {
-			return unknownCommand(strings.Join(o.Topic, " "))
+			return d.unknownCommand(strings.Join(o.Topic, " "))
 		}
 	}
 	h := describe(topic)

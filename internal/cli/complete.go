@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,6 @@ func (d *deps) packIDs(most int) cobra.CompletionFunc {
 
 // completeExec completes pack, verb, and behind -- the names of arguments.
 func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	const quiet = cobra.ShellCompDirectiveNoFileComp
 	a, err := d.app()
 	if err != nil {
 		return nil, quiet
@@ -41,7 +41,14 @@ func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]str
 	case 1:
 		return a.VerbKeys(args[0]), quiet
 	}
-	schema := a.ArgsSchema(args[0], args[1])
+	if c.ArgsLenAtDash() < 0 {
+		return []string{"--"}, quiet
+	}
+	return completeWord(args[2:], a.ArgsSchema(args[0], args[1]), word)
+}
+
+// completeWord completes k=v: the name of an argument that is not given yet, or what it may be.
+func completeWord(before []string, schema *jsondoc.Node, word string) ([]string, cobra.ShellCompDirective) {
 	if key, _, found := strings.Cut(word, "="); found {
 		if values := choices(key, schema); len(values) > 0 {
 			return values, quiet
@@ -50,12 +57,9 @@ func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]str
 	}
 	var names []string
 	for _, m := range members(schema) {
-		if !given(args[2:], m.Key) || m.Value.Get("items") != nil {
+		if !given(before, m.Key) || m.Value.Get("items") != nil {
 			names = append(names, m.Key+"=")
 		}
-	}
-	if c.ArgsLenAtDash() < 0 {
-		return []string{"--"}, quiet
 	}
 	return names, quiet | cobra.ShellCompDirectiveNoSpace
 }
@@ -64,16 +68,29 @@ func (d *deps) completeExec(c *cobra.Command, args []string, word string) ([]str
 func choices(key string, schema *jsondoc.Node) []string {
 	_, t := typing{schema, schema}.locate(key)
 	var words []string
+	for _, value := range t.choices(time.Time{}) {
+		words = append(words, key+"="+value)
+	}
+	return words
+}
+
+// choices are the values of an enum, the two of a boolean, and now in the form of a time; a zero now is none.
+func (t typing) choices(now time.Time) []string {
+	var words []string
 	for _, s := range t.variants() {
 		if e := s.Get("enum"); e != nil {
 			for _, o := range e.Items {
-				words = append(words, key+"="+orWord(o.Text, string(o.Append(nil))))
+				words = append(words, orWord(o.Text, string(o.Append(nil))))
 			}
 			return words
 		}
 		if slices.Contains(typeNames(s), "boolean") {
-			return []string{key + "=true", key + "=false"}
+			return []string{"true", "false"}
 		}
+	}
+	layout := map[string]string{"date": time.DateOnly, "date-time": time.RFC3339, "time": "15:04:05Z07:00"}[t.format()]
+	if layout != "" && !now.IsZero() {
+		return []string{now.Format(layout)}
 	}
 	return nil
 }

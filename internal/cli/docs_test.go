@@ -18,6 +18,7 @@ func TestDocs(t *testing.T) {
 		"arguments are wrong · 70 the runtime is broken. `doctor` and `status`: 0 healthy, 2 a warning, 1 a failure.\n\n")
 	b.WriteString("With `--json` stdout is one JSON value, errors too (`{\"error\": {\"code\", \"message\", \"hint\"}}`); `exec` always answers\n" +
 		"the result envelope once pack and verb are known. Questions are put to a person on a terminal only.\n\n")
+	b.WriteString("A first word that is none of these is a pack: `hcpx PACK WORDS… --flags` runs its command ([spec/12-face.md](spec/12-face.md)).\n\n")
 	b.WriteString("## Flags of every command\n\n" + flagLines(h.Flags))
 	for _, g := range groups() {
 		fmt.Fprintf(&b, "\n## %s\n", g)

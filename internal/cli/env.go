@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"syscall"
@@ -11,11 +12,13 @@ import (
 	"golang.org/x/term"
 
 	"hcpx/internal/adapter/composite"
+	"hcpx/internal/manifest"
 )
 
 // Env is what the process has. Nothing in this room reads the process itself.
 type Env struct {
 	Name     string   // the program's own name, hcpx or hcp
+	Face     string   // the pack whose link started the program (§12.1); "": none did
 	Args     []string // without the program
 	In       io.Reader
 	Out, Err io.Writer
@@ -41,6 +44,8 @@ type Env struct {
 	Daemon *Daemon
 	// Machine evaluates the expressions of composites in this process (§3.5); nil: a process of hcpxd does.
 	Machine composite.Machine
+	// KeepPipe makes a closed stdout an error of the next write instead of the end of the process; nil: it is one already.
+	KeepPipe func()
 }
 
 // System is the Env of this process.
@@ -54,11 +59,11 @@ func System() Env {
 		home = ""
 	}
 	return Env{
-		Name: programName(os.Args), Args: os.Args[1:],
+		Name: programName(os.Args), Face: faceName(os.Args, os.Executable), Args: os.Args[1:],
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 		Getenv: os.Getenv, Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, UserHome: home, User: userName, Now: time.Now,
-		Parent: os.Getppid(), Self: os.Executable, Become: become,
+		Parent: os.Getppid(), Self: os.Executable, Become: become, KeepPipe: keepPipe,
 	}
 }
 
@@ -69,6 +74,25 @@ func programName(args []string) string {
 		return "hcp"
 	}
 	return "hcpx"
+}
+
+// keepPipe: what is caught, and not ignored, is the default again in a program that this one starts.
+func keepPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// faceName is the pack that the program was called as (§12.1): a name that could be a pack's, and is not the file's own,
+// so that it was reached by a link. The name decides nothing else: whoever calls a program chooses it.
+func faceName(args []string, self func() (string, error)) string {
+	if len(args) == 0 {
+		return ""
+	}
+	name := filepath.Base(args[0])
+	if !manifest.ValidID(name) || manifest.Reserved(name) {
+		return ""
+	}
+	if file, err := self(); err != nil || filepath.Base(file) == name {
+		return ""
+	}
+	return name
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

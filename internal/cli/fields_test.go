@@ -54,7 +54,7 @@ func (p place) write(name, text string) {
 // env is an Env over the place; change may alter it.
 func (p place) env(args ...string) (Env, *bytes.Buffer, *bytes.Buffer) {
 	env, out, errs := terminalFree(p.t, args...)
-	env.Dir, env.UserHome, env.Now = p.dir, filepath.Join(p.dir, "home"), time.Now
+	env.Dir, env.UserHome, env.Now, env.Self = p.dir, filepath.Join(p.dir, "home"), time.Now, os.Executable
 	env.Getenv = func(name string) string {
 		return map[string]string{"HCP_HOME": filepath.Join(p.dir, "store"), "HCP_PRINCIPAL": "human:ada", "PATH": os.Getenv("PATH")}[name]
 	}
@@ -105,6 +105,8 @@ func TestJSONFields(t *testing.T) {
 		{"grants", 0, "grants"}, {"grants --explain", 0, "grants --explain agent:claude-code mirror set"},
 		{"allow", 0, "allow sh"}, {"config show", 0, "config show"},
 		{"audit tail", 0, "audit tail"}, {"audit verify", 0, "audit verify"}, {"audit head", 0, "audit head"}, {"audit export", 0, "audit export --output @export"},
+		{"face install", 0, "face install mirror --dir @bin"}, {"face list", 0, "face list"}, {"face remove", 0, "face remove mirror --dir @bin"},
+		{"pack (help)", 0, "mirror --help"}, {"pack command (help)", 0, "mirror set --help"},
 		{"skill", 0, "skill mirror"}, {"setup status", 0, "setup status"}, {"setup update", 0, "setup update"}, {"setup apply", 0, "setup apply"},
 		{"disconnect", 0, "disconnect mirror"}, {"deactivate", 0, "deactivate mirror"}, {"uninstall", 0, "uninstall mirror"},
 		{"add", 0, "add echo --yes"}, {"add (no consent)", 3, "add ledger"}, {"repair", 0, "repair"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,21 +34,38 @@ func (g *globals) register(f *pflag.FlagSet) {
 // less than was meant; an empty --as is left to those who ask who acts (§9.3).
 func (g *globals) check(c *cobra.Command) error {
 	g.nobody = c.Flags().Changed("as") && g.As == ""
+	if empty := emptyFlag(c.Flags()); empty != "" {
+		return usage(commandPath(c), "%s", emptySentence(empty))
+	}
+	if bad := g.colorFault(); bad != "" {
+		return usage("", "%s", bad)
+	}
+	return nil
+}
+
+// emptyFlag is a flag of ours that was given and is empty; "" when none is.
+func emptyFlag(set *pflag.FlagSet) string {
 	empty := ""
-	c.Flags().Visit(func(f *pflag.Flag) {
+	set.Visit(func(f *pflag.Flag) {
 		list, many := f.Value.(pflag.SliceValue)
 		if f.Name != "as" && (f.Value.Type() == "string" && f.Value.String() == "" || many && slices.Contains(list.GetSlice(), "")) {
 			empty = f.Name
 		}
 	})
-	if empty != "" {
-		return usage(commandPath(c), "--%s is given and empty; leave it out, or give it a value", empty)
-	}
+	return empty
+}
+
+func emptySentence(flag string) string {
+	return "--" + flag + " is given and empty; leave it out, or give it a value."
+}
+
+// colorFault says what is wrong with --color.
+func (g *globals) colorFault() string {
 	switch g.Color {
 	case "auto", "always", "never":
-		return nil
+		return ""
 	}
-	return usage("", "--color is auto, always or never, not %q", clean(g.Color))
+	return fmt.Sprintf("--color is auto, always or never, not %q", clean(g.Color))
 }
 
 // takesValue says whether a global flag is followed by its value.

@@ -53,10 +53,13 @@ func newHelpCmd(d *deps) *cobra.Command {
 
 func runHelp(_ context.Context, d *deps, o helpOptions, root *cobra.Command) error {
 	topic := root
-	for _, word := range o.Topic {
+	for i, word := range o.Topic {
 		next := child(topic, word)
-		if next == nil {
-			return unknownCommand(strings.Join(o.Topic, " "))
+		switch {
+		case next == nil && i == 0:
+			return d.faceTopic(o.Topic)
+		case next == nil:
+			return d.unknownCommand(strings.Join(o.Topic, " "))
 		}
 		topic = next
 	}
@@ -131,7 +134,7 @@ func flagsOf(set, without *pflag.FlagSet) []flagHelp {
 func rootPage(p *page, h commandHelp) {
 	p.raw(h.About + "\n")
 	p.head("Usage")
-	p.raw("  " + h.Usage + " [--flags]\n")
+	p.raw("  " + h.Usage + " [--flags]\n  hcpx PACK WORDS… [--flags]    a command of an activated pack\n")
 	for _, g := range groups() {
 		p.head(g)
 		var rows [][]cell

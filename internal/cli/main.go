@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"hcpx/internal/protocol"
 )
 
 // Main runs one command line and gives its exit code. It is the only entry of this room; the bootstrap
@@ -15,7 +13,7 @@ import (
 func Main(ctx context.Context, env Env) int {
 	d := newDeps(env)
 	defer d.close()
-	return d.run(ctx, env.Args)
+	return d.run(ctx, faced(env))
 }
 
 // run builds what args name and executes it. A panic becomes internal with exit 70, never a success.
@@ -29,23 +27,31 @@ func (d *deps) run(ctx context.Context, args []string) (code int) {
 	if d.env.Daemon == nil && daemons(args) {
 		return d.finish(d.handOver(args))
 	}
-	root, err := d.tree(args)
-	if err != nil {
-		return d.finish(err)
+	root := d.tree(args)
+	if root == nil {
+		return d.finish(d.face(ctx, args))
 	}
 	root.SetArgs(args)
-	if err = root.ExecuteContext(ctx); err == nil {
+	err := root.ExecuteContext(ctx)
+	if err == nil {
 		err = d.helpErr
 	}
 	return d.finish(err)
 }
 
-// tree is the root with the command that args name, or with all of them for help and completion.
-func (d *deps) tree(args []string) (*cobra.Command, error) {
-	root := newRoot(d)
-	name, _ := commandWord(args)
-	all := name == "" || name == "help" || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
-	known := all
+// tree is the root with the command that args name, or with all of them for help and completion; nil when the first
+// word is none of hcpx's own, so that a pack may have it (§12.1). Own words come first and are found without a store.
+func (d *deps) tree(args []string) *cobra.Command {
+	name, rest := commandWord(args)
+	completing := strings.HasPrefix(name, cobra.ShellCompRequestCmd)
+	all := name == "" || name == "help" || completing
+	if d.env.Face != "" && !completing {
+		return nil
+	}
+	root, known := newRoot(d), all
+	if completing {
+		d.completes(root, rest)
+	}
 	for _, e := range table() {
 		if all || e.name == name {
 			c := e.build(d)
@@ -55,9 +61,9 @@ func (d *deps) tree(args []string) (*cobra.Command, error) {
 		}
 	}
 	if !known {
-		return nil, unknownCommand(name)
+		return nil
 	}
-	return root, nil
+	return root
 }
 
 // newRoot is hcpx itself: the global flags, and help when no command is named.
@@ -120,23 +126,9 @@ func wantsJSON(args []string) bool {
 		if a == "--" {
 			return false
 		}
-		if a == "--json" || a == "--json=true" {
+		if a == "--json" || a == "--json=true" || a == "--stream" { // which implies it (§6.8)
 			return true
 		}
 	}
 	return false
-}
-
-func unknownCommand(name string) error {
-	var names []string
-	for _, e := range table() {
-		if !e.hidden {
-			names = append(names, e.name)
-		}
-	}
-	e := protocol.Fail(protocol.UsageError, fmt.Sprintf("There is no command %q.", clean(name))).WithHint("hcpx help")
-	if near := protocol.Nearest(name, names); near != "" {
-		e.WithHint("hcpx " + near + " --help")
-	}
-	return e
 }

@@ -35,13 +35,18 @@ func (d *deps) writeJSON(v any) error {
 }
 
 func (d *deps) write(line []byte) error {
-	if d.env.OutTTY {
-		line = []byte(tame(string(line)))
-	}
-	if _, err := d.env.Out.Write(line); err != nil {
+	if err := d.put(line); err != nil {
 		return broken("write the answer", err)
 	}
 	return nil
+}
+
+func (d *deps) put(line []byte) error {
+	if d.env.OutTTY {
+		line = []byte(tame(string(line)))
+	}
+	_, err := d.env.Out.Write(line)
+	return err
 }
 
 func (d *deps) outPage() *page { return d.page(d.env.Out, d.env.OutTTY) }

@@ -17,13 +17,13 @@ import (
 // those that take away last, so that one place serves all of them.
 func swept() []sweep {
 	return []sweep{
-		{"exec", "mirror show"}, {"availability", "mirror"}, {"lint", "@mirror"}, {"list", ""}, {"whoami", ""}, {"grants", ""}, {"approvals list", "--all"}, {"approvals show", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"status", ""},
+		{"exec", "mirror show"}, {"availability", "mirror"}, {"lint", "@mirror"}, {"list", ""}, {"face list", ""}, {"whoami", ""}, {"grants", ""}, {"approvals list", "--all"}, {"approvals show", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"status", ""},
 		{"doctor", ""}, {"audit head", ""}, {"audit show", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"audit tail", ""}, {"audit verify", ""}, {"audit export", ""}, {"config show", ""},
 		{"demo", ""}, {"conformance", ""}, {"version", ""}, {"completion", "fish"}, {"man", ""}, {"skill", "mirror"}, {"setup status", ""},
 		{"setup apply", ""}, {"setup update", ""}, {"repair", ""}, {"allow", "sh"}, {"approvals approve", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"approvals reject", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"},
 		{"approvals withdraw", "01JDZ3Q4W5X6Y7Z8A9B0C1D2E3"}, {"grant", "agent:x verb.exec.read"}, {"revoke", "agent:x"},
 		{"connect", "mirror"}, {"disconnect", "mirror"}, {"add", "echo --yes"}, {"install", "@mirror"}, {"activate", "mirror"},
-		{"import openapi", "@doc.json"}, {"rollback", "mirror"}, {"deactivate", "mirror"}, {"uninstall", "mirror"},
+		{"face install", "mirror --dir @bin"}, {"face remove", "mirror --dir @bin"}, {"import openapi", "@doc.json"}, {"rollback", "mirror"}, {"deactivate", "mirror"}, {"uninstall", "mirror"},
 	}
 }
 

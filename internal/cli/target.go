@@ -44,12 +44,13 @@ func (t target) New(home string) (conformance.Runtime, error) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	return &judged{Executor: x, life: life, watch: &watch, done: d.close}, nil
+	return &judged{Executor: x, d: d, life: life, watch: &watch, done: d.close}, nil
 }
 
 // judged is one runtime under test.
 type judged struct {
 	protocol.Executor
+	d     *deps
 	life  *lifecycle.Lifecycle
 	watch *app.Watch
 	done  func()
@@ -124,6 +125,10 @@ func (j *judged) Availability(s protocol.Session, ids []string) ([]byte, *protoc
 		return nil, protocol.Fail(protocol.InternalError, "The availability cannot be written as JSON.")
 	}
 	return text, nil
+}
+
+func (j *judged) Command(s protocol.Session, argv []string, stdin []byte) ([]byte, int) {
+	return j.d.within(context.Background(), s, argv, stdin)
 }
 
 func (j *judged) Trace() conformance.Trace {

@@ -41,6 +41,7 @@ func table() []entry {
 		{"uninstall", groupPacks, false, with(newUninstallCmd, runUninstall)},
 		{"rollback", groupPacks, false, with(newRollbackCmd, runRollback)},
 		{"list", groupPacks, false, with(newListCmd, runList)},
+		{"face", groupPacks, false, newFaceCmd},
 		{"activate", groupSession, false, with(newActivateCmd, runActivate)},
 		{"deactivate", groupSession, false, with(newDeactivateCmd, runDeactivate)},
 		{"connect", groupSession, false, with(newConnectCmd, runConnect)},

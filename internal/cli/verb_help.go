@@ -13,6 +13,7 @@ import (
 type verbView struct {
 	PackID    string             `json:"pack_id"`
 	VerbKey   string             `json:"verb_key"`
+	Usage     string             `json:"usage,omitempty"` // of the face (§12.1)
 	Summary   string             `json:"summary"`
 	Operation protocol.Operation `json:"operation"`
 	Land      protocol.Land      `json:"land"`
@@ -24,7 +25,9 @@ type verbView struct {
 // argView is one argument.
 type argView struct {
 	Name        string `json:"name"`
+	Flag        string `json:"flag,omitempty"` // of the face
 	Type        string `json:"type"`
+	Format      string `json:"format,omitempty"`
 	Required    bool   `json:"required"`
 	Default     string `json:"default,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -56,9 +59,10 @@ func (d *deps) verbHelp(packID, verb string) error {
 
 func argViews(schema *jsondoc.Node) []argView {
 	args := []argView{}
-	for _, m := range members(schema) {
+	root := typing{schema, schema}
+	for _, m := range root.properties() {
 		t := typing{schema, m.Value}
-		a := argView{Name: m.Key, Type: t.name(), Required: listsText(schema.Get("required"), m.Key)}
+		a := argView{Name: m.Key, Type: t.name(), Format: t.format(), Required: root.demands(m.Key)}
 		if def := m.Value.Get("default"); def != nil {
 			a.Default = string(def.Append(nil))
 		}
@@ -89,6 +93,19 @@ func (t typing) name() string {
 		}
 	}
 	return "any"
+}
+
+// format is the format that a text must have, "" when none is named; of an array it is that of its items.
+func (t typing) format() string {
+	for _, s := range t.variants() {
+		if f := s.Get("format"); f != nil {
+			return f.Text
+		}
+	}
+	if t.takes("array") {
+		return t.items().format()
+	}
+	return ""
 }
 
 func listsText(list *jsondoc.Node, text string) bool {
@@ -141,23 +158,12 @@ func wordsOf(args, schema *jsondoc.Node) []string {
 
 func verbPage(p *page, v verbView) {
 	p.raw(clean(stopped(v.Summary)) + "\n\n")
-	effect := string(v.Operation) + ", land " + string(v.Land)
-	if v.Confirm {
-		effect += ", needs confirmation"
-	}
-	p.line("%s/%s: %s", v.PackID, v.VerbKey, effect)
+	p.line("%s/%s: %s", v.PackID, v.VerbKey, effect(v.Operation, v.Land, v.Confirm))
 	if len(v.Args) > 0 {
 		p.head("Arguments")
 		var rows [][]cell
 		for _, a := range v.Args {
-			kind := a.Type
-			if a.Required {
-				kind += ", required"
-			}
-			if a.Default != "" {
-				kind += ", default " + a.Default
-			}
-			rows = append(rows, row("  "+a.Name, kind, a.Description))
+			rows = append(rows, row("  "+a.Name, a.about(a.Type), a.Description))
 		}
 		p.table(nil, rows)
 	}

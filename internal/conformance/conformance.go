@@ -52,6 +52,9 @@ type Runtime interface {
 	Reject(s protocol.Session, id string) *protocol.Error
 	// Availability is the report of §11.2 as JSON; no ids means all packs.
 	Availability(s protocol.Session, ids []string) ([]byte, *protocol.Error)
+	// Command runs a command line of the face (§12.1), or a stream of envelopes (§6.8), as the session, and answers its
+	// stdout with --json and its exit code. argv is without the program.
+	Command(s protocol.Session, argv []string, stdin []byte) (stdout []byte, exit int)
 	Trace() Trace
 	Close() error
 }

@@ -50,8 +50,11 @@ func (r *refuser) Allow(protocol.Session, []string) *protocol.Error         { re
 func (r *refuser) Grant(protocol.Session, []byte) *protocol.Error           { return r.no("grant") }
 func (r *refuser) Approve(protocol.Session, string) *protocol.Error         { return r.no("approve") }
 func (r *refuser) Reject(protocol.Session, string) *protocol.Error          { return r.no("reject") }
-func (r *refuser) Trace() Trace                                             { return Trace{} }
-func (r *refuser) Close() error                                             { return nil }
+func (r *refuser) Command(protocol.Session, []string, []byte) ([]byte, int) {
+	return []byte(`{"error":{"code":"internal"}}`), r.no("command").Code.Exit()
+}
+func (r *refuser) Trace() Trace { return Trace{} }
+func (r *refuser) Close() error { return nil }
 
 func (r *refuser) Availability(protocol.Session, []string) ([]byte, *protocol.Error) {
 	return nil, r.no("availability")
@@ -86,6 +89,10 @@ func (c *consenter) New(string) (Runtime, error) { return c, nil }
 
 func (c *consenter) Exec(context.Context, protocol.Session, []byte) protocol.Result {
 	return protocol.Result{OK: true, Result: json.RawMessage("{}")}
+}
+
+func (c *consenter) Command(protocol.Session, []string, []byte) ([]byte, int) {
+	return []byte(`{"ok":true,"result":{}}`), 0
 }
 
 func (c *consenter) Lint([]string) ([]protocol.Issue, *protocol.Error)        { return nil, nil }
@@ -177,6 +184,8 @@ func TestEveryVectorIsWhole(t *testing.T) {
 			for _, l := range v.Script {
 				switch l.Words[0] {
 				case "exec", "plan":
+					used[l.Words[1]], used[l.Words[2]] = true, true
+				case "words", "stream":
 					used[l.Words[1]], used[l.Words[2]] = true, true
 				case "availability":
 					used[l.Words[1]] = true

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
 
@@ -49,6 +50,8 @@ func (p *play) prepare() error {
 //	grant JSON [: CODE]
 //	approve [: CODE] · reject [: CODE]   what was asked last; "$approval" in an envelope is its id
 //	exec FILE WANT · plan FILE WANT · availability WANT [ID…]
+//	words FILE WANT EXIT         a command line of the face, one word a line (§12.1)
+//	stream FILE WANT EXIT        envelopes, one a line; WANT is the list of the answers (§6.8)
 //	untouched                    nothing was written but the store and the packs' copies
 //	ran nothing | NAME=N…        what the doors did since the last "ran"
 func (p *play) do(l Line) error {
@@ -66,6 +69,8 @@ func (p *play) do(l Line) error {
 		return p.exec(l.Words[0], args)
 	case "approve", "reject":
 		return p.decide(l.Words[0], args)
+	case "words", "stream":
+		return p.command(l.Words[0], args)
 	case "availability":
 		return p.availability(args)
 	case "ran":
@@ -227,6 +232,40 @@ func (p *play) decide(how string, args []string) error {
 		act = p.rt.Reject
 	}
 	return expect(act(p.session, p.asked), strings.Join(want, " "))
+}
+
+// command runs a command line or a stream, and compares what it wrote and how it ended.
+func (p *play) command(how string, args []string) error {
+	if len(args) != 3 {
+		return errors.New("takes words or envelopes, the wanted answer, and the exit code")
+	}
+	text, ok := p.vector.file(args[0])
+	if !ok {
+		return fmt.Errorf("the vector has no file %s", args[0])
+	}
+	argv, stdin := []string{"exec", "--stream"}, text
+	if how == "words" {
+		argv, stdin = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), nil
+	}
+	stdout, exit := p.rt.Command(p.session, argv, stdin)
+	if fmt.Sprint(exit) != args[2] {
+		return fmt.Errorf("exit %d; want %s: %s", exit, args[2], stdout)
+	}
+	var answers []*jsondoc.Node
+	for line := range bytes.Lines(stdout) {
+		n, err := parseJSON(line)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, wordless(n))
+	}
+	if how == "stream" {
+		return p.compare(args[1], jsondoc.Arr(answers...), true)
+	}
+	if len(answers) != 1 {
+		return fmt.Errorf("gave %d lines; want one", len(answers))
+	}
+	return p.compare(args[1], answers[0], true)
 }
 
 func (p *play) availability(args []string) error {

@@ -7,6 +7,7 @@ import (
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -183,12 +184,12 @@ func templateNames(path string) []string {
 // place behind it. Each needs a flag of its own too (§12.1): of two that clash the one that is needed stays; when both
 // are, the operation is left out.
 func (b *builder) named(op *operation, list []*parameter) bool {
-	slices.SortStableFunc(list, func(x, y *parameter) int { return place(x) - place(y) })
+	order.By(list, func(x, y *parameter) int { return place(x) - place(y) })
 	for len(list) > 0 {
 		bad, other, clash := b.clash(list)
 		switch {
 		case bad == nil:
-			slices.SortStableFunc(list, func(x, y *parameter) int { return need(x) - need(y) })
+			order.By(list, func(x, y *parameter) int { return need(x) - need(y) })
 			op.params = list
 			return true
 		case bad.required && (other == nil || other.required):

@@ -8,6 +8,7 @@ import (
 
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/manifest"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 )
 
@@ -120,7 +121,7 @@ func (b *builder) mainSchemes() {
 			}
 		}
 	}
-	slices.SortStableFunc(b.schemes, func(x, y string) int { return count[y] - count[x] })
+	order.By(b.schemes, func(x, y string) int { return count[y] - count[x] })
 }
 
 // single is the name of the one scheme that a requirement asks for.
