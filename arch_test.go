@@ -53,15 +53,17 @@ var rooms = []struct {
 	{"internal/store/storetest", "protocol pack grant store"},
 	{"internal/approval", "protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
+	{"internal/projection", "protocol jsondoc manifest skill"},
 	{"internal/lint", "protocol protect jsondoc yamldoc manifest policy skill pack adapter adapter/wrap adapter/composite"},
 	{"internal/conformance", "protocol jsondoc examples"},
 	{"internal/pipeline", "protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
-	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate"},
+	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter audit store settings session learn approval gate projection"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest audit grant settings session approval lifecycle lint conformance app examples demogit"},
+	{"internal/mcp", "protocol jsondoc manifest session lifecycle projection"},
 	{"cmd/hcpx", "cli sandbox learn"},
-	{"cmd/hcpxd", "cli sandbox learn"},
+	{"cmd/hcpxd", "session cli sandbox learn projection mcp"},
 }
 
 // room is one package as parsed.

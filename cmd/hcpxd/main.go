@@ -20,4 +20,4 @@ func main() {
 	os.Exit(run())
 }
 
-func run() int { return cli.Process(&cli.Daemon{}) }
+func run() int { return cli.Process(&cli.Daemon{MCP: serveMCP}) }

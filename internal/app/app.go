@@ -315,17 +315,21 @@ type Caller struct {
 
 // Session makes the Session, in the one place of this face (§9.3).
 func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
-	in := session.Inputs{
-		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
-		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
-		Detect: a.settings.Agents == "detect", Parent: c.Parent, Proc: "/proc",
-	}
+	in := a.inputs(c)
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()
 	}
 	s, refusal := session.Resolve(in)
 	a.narrow(s.Workspace)
 	return s, refusal
+}
+
+func (a *App) inputs(c Caller) session.Inputs {
+	return session.Inputs{
+		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
+		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
+		Detect: a.settings.Agents == "detect", Parent: c.Parent, Proc: "/proc",
+	}
 }
 
 // Verb is an installed command and its policy, for help.
@@ -345,16 +349,8 @@ func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *prot
 // ArgsSchema is the args schema of an installed command, nil when there is none that can be read. It only
 // types words; the pipeline judges them.
 func (a *App) ArgsSchema(packID, verb string) *jsondoc.Node {
-	l, err := a.gate().Installed(packID)
-	if err != nil {
-		return nil
-	}
-	c := l.Manifest.Command(verb)
-	if c == nil {
-		return nil
-	}
-	schema, fault := c.Args()
-	if fault != nil {
+	schema := a.gate().Arguments(packID, verb)
+	if schema == nil {
 		return nil
 	}
 	return schema.Node()

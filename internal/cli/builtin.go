@@ -17,7 +17,7 @@ func (d *deps) builtin(ctx context.Context, s protocol.Session, argv []string) (
 	env.In, env.Out, env.Err = strings.NewReader(""), &out, &notes
 	env.InTTY, env.OutTTY, env.ErrTTY = false, false, false
 	env.Dir = s.Dir
-	env.Self, env.Become = nil, nil // this process has a run to finish
+	env.Self, env.Become, env.Daemon = nil, nil, nil // this process has a run to finish
 	inner := &deps{env: env, asJSON: true, opened: d.opened, session: &s}
 	code = inner.run(ctx, argv)
 	return out.Bytes(), code

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -11,7 +12,9 @@ import (
 const daemon = "hcpxd"
 
 // Daemon is what hcpxd does itself, of the words that the core hands over to it.
-type Daemon struct{}
+type Daemon struct {
+	MCP func(context.Context, MCP) error
+}
 
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {

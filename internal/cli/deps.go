@@ -61,20 +61,29 @@ func (d *deps) who() (protocol.Session, error) {
 	if err != nil {
 		return protocol.Session{}, err
 	}
-	for _, v := range [][2]string{{"HCP_SESSION", d.flags.Session}, {"HCP_PROJECT", d.flags.Project}, {"HCP_WORKSPACE", d.flags.Workdir}} {
-		if err := d.hollow(v[0], v[1]); err != nil {
-			return protocol.Session{}, err
-		}
+	caller, err := d.caller()
+	if err != nil {
+		return protocol.Session{}, err
 	}
-	s, failure := a.Session(app.Caller{
-		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
-		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User, Parent: d.env.Parent,
-	})
+	s, failure := a.Session(caller)
 	if failure != nil {
 		return s, failure
 	}
 	d.session = &s
 	return s, nil
+}
+
+// caller is what this command line says of who acts.
+func (d *deps) caller() (app.Caller, error) {
+	for _, v := range [][2]string{{"HCP_SESSION", d.flags.Session}, {"HCP_PROJECT", d.flags.Project}, {"HCP_WORKSPACE", d.flags.Workdir}} {
+		if err := d.hollow(v[0], v[1]); err != nil {
+			return app.Caller{}, err
+		}
+	}
+	return app.Caller{
+		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
+		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User, Parent: d.env.Parent,
+	}, nil
 }
 
 // hollow refuses a variable that is set and empty, unless a flag stands in its place (§9.3): whoever set it meant to
