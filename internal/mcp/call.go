@@ -105,7 +105,7 @@ func (v *server) progress(ctx context.Context, req *sdk.CallToolRequest) (stop f
 				return
 			case <-tick.C:
 			}
-			spent := (time.Duration(n) * every).Round(100 * time.Millisecond)
+			spent := time.Duration(n) * every
 			p := &sdk.ProgressNotificationParams{ProgressToken: token, Progress: spent.Seconds(), Message: "at work for " + spent.String()}
 			if err := req.Session.NotifyProgress(ctx, p); err != nil {
 				return // the client has gone

@@ -87,9 +87,10 @@ func Skill(p Pack) []byte {
 	}
 	var b strings.Builder
 	b.WriteString("\n## Calling by tools\n\nWhere the tool `hcp` is there, it runs them, and the shell is not needed:\n" +
-		"`{\"pack_id\": \"" + p.ID + "\", \"verb_key\": …, \"args\": {…}}`. The arguments of each, as JSON Schema:\n")
+		"`{\"pack_id\": \"" + p.ID + "\", \"verb_key\": …, \"args\": {…}}`, with `confirm` or `project` beside them where needed. The arguments of\n" +
+		"each, as JSON Schema:\n")
 	for _, c := range p.Commands {
-		b.WriteString("\n`" + c.Key + "` " + c.Marks() + "\n\n```json\n" + fenced(arguments(c)) + "\n```\n")
+		b.WriteString("\n`" + c.Key + "` " + c.Marks() + "\n\n```json\n" + fenced(own(c)) + "\n```\n")
 	}
 	return append(out, b.String()...)
 }

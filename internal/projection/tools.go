@@ -71,12 +71,17 @@ func commandTool(p Pack, c Command) Tool {
 	}
 }
 
+// own is the schema of a command's arguments.
+func own(c Command) *jsondoc.Node {
+	if c.Args == nil {
+		return object()
+	}
+	return c.Args
+}
+
 // arguments is the command's own schema, an object in any case, with what the tool adds to it.
 func arguments(c Command) *jsondoc.Node {
-	n := c.Args
-	if n == nil {
-		n = object()
-	}
+	n := own(c)
 	if t := n.Get("type"); t == nil || t.Kind != jsondoc.String {
 		n = n.With("type", jsondoc.Str("object"))
 	}
