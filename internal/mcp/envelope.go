@@ -15,7 +15,7 @@ var limits = jsondoc.Limits{Bytes: maxMessage, Depth: 1000}
 // plain reads the arguments of a tool: an object, {} when there are none. An object that a client wrote as a JSON string
 // means the same, since no tool takes a string; mended says so. nil: it is neither, or not to be read without doubt.
 func plain(args []byte) (n *jsondoc.Node, mended bool) {
-	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
+	if absent(args) {
 		return jsondoc.Obj(), false
 	}
 	n, faults := jsondoc.Parse(args, limits)
@@ -26,6 +26,12 @@ func plain(args []byte) (n *jsondoc.Node, mended bool) {
 		return nil, false
 	}
 	return n, mended
+}
+
+// absent: a client may leave the arguments out, or say null.
+func absent(args []byte) bool {
+	args = bytes.TrimSpace(args)
+	return len(args) == 0 || string(args) == "null"
 }
 
 // within is the JSON that stands in a string; nil when there is none.
@@ -79,7 +85,7 @@ func requestOf(args []byte, schema func(pack, verb string) *manifest.Schema) req
 	if mended {
 		r.read = append(r.read, "")
 	}
-	if len(args) == 0 || mended {
+	if mended || absent(args) {
 		r.src = n.Append(nil)
 	}
 	for _, key := range []string{"args", "confirm", "project"} {
