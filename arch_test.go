@@ -212,6 +212,7 @@ var forbidden = []struct{ call, reason, allowed string }{
 	{"exec.CommandContext", "programs start in the sandbox only", "internal/sandbox internal/demogit"}, // the demo's server is git itself
 }
 
+// TestForbiddenCalls: among others, only the sandbox starts programs, so that no host's face does (HCP-12.2-5b).
 func TestForbiddenCalls(t *testing.T) {
 	for name, r := range parseRooms(t) {
 		suite := strings.HasSuffix(name, "test") // runs in test programs alone

@@ -27,7 +27,7 @@ const (
 	forms = `{"elicitation":{}}`
 )
 
-// §6.6, §12.2: one command is one command on every face: in each version of the protocol the answer is exec's, byte for
+// §6.6, HCP-12.2-5a, HCP-12.5-3a, HCP-14.4-1: one command is one command on every face: in each version of the protocol the answer is exec's, byte for
 // byte, numbers too, and so is what the audit has, but for id, time and hashes.
 func Test_6_6_MCPIsTheSameFaceInEveryVersion(t *testing.T) {
 	h := newHome(t)
@@ -348,7 +348,7 @@ func Test_12_2_ALargeResultIsLeftInAFile(t *testing.T) {
 	}
 }
 
-// §12.2.2, §12.2.6: one tool per command that this Principal could run; when what there is changes, the client is told.
+// HCP-12.2-2a, HCP-12.2-6, HCP-12.5-2, HCP-12.6-1a, HCP-14.4-2: one tool per command that this Principal could run; when what there is changes, the client is told.
 func Test_12_2_6_TheListFollowsGrantsAndActivation(t *testing.T) {
 	h := newHome(t)
 	c := h.dial("2025-11-25", `{}`, "--tools", "commands", "--pack", "probe")
@@ -401,7 +401,7 @@ func Test_12_2_6_TheListFollowsGrantsAndActivation(t *testing.T) {
 	}
 }
 
-// §12.2.3: the skill of a pack is what hcp__read_skill and SEP-2640 give, with its digest.
+// HCP-12.2-3: the skill of a pack is what hcp__read_skill and SEP-2640 give, with its digest.
 func Test_12_2_3_SkillsAreServed(t *testing.T) {
 	h := newHome(t)
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {

@@ -14,7 +14,7 @@ import (
 )
 
 // Offered are the activated packs, or those of them that only names, with the commands that exec would not refuse to
-// the session's Principal (§11.2, §12.2.6): the same refusal that availability reports. A pack without one is left out,
+// the session's Principal (§11.2, HCP-12.2-6): the same refusal that availability reports. A pack without one is left out,
 // and one that is broken; the bootstrap pack comes last. It writes nothing.
 func (l *Lifecycle) Offered(s protocol.Session, only []string) ([]projection.Pack, *protocol.Error) {
 	l = l.reading()

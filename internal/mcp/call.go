@@ -11,7 +11,7 @@ import (
 	"hcpx/internal/protocol"
 )
 
-// call runs one command (§12.2.5): the envelope goes to the Executor, and the Result comes back as it is.
+// call runs one command (HCP-12.2-5, HCP-12.5-3a): the envelope goes to the Executor, and the Result comes back as it is.
 func (v *server) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
 	ctx, done := v.begin(ctx)
 	defer done()

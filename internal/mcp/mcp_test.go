@@ -299,7 +299,7 @@ func Test_12_2_ListChangedInEachVersion(t *testing.T) {
 	}
 }
 
-// HCP-12.2-2: over HTTP a server of this machine has no other clients than this machine's.
+// §12.2: over HTTP a server of this machine has no other clients than this machine's.
 func Test_12_2_OriginsAndHosts(t *testing.T) {
 	for origin, want := range map[string]bool{"": false, "null": false, "http://localhost:1": true, "https://127.0.0.1": true, "http://[::1]:5": true, "http://localhost.evil.example": false,
 		"http://127.0.0.1.evil.example": false, "file://localhost": false, "http://10.0.0.1": false} {

@@ -63,7 +63,7 @@ func (v *server) named(req *sdk.CallToolRequest) (*sdk.CallToolRequest, error) {
 // shows says whether the launch left the pack in (--pack).
 func (v *server) shows(pack string) bool { return v.Packs == nil || slices.Contains(v.Packs, pack) }
 
-// readSkill answers hcp__read_skill: the text of one pack, or the leads of all (§12.2.3).
+// readSkill answers hcp__read_skill: the text of one pack, or the leads of all (HCP-12.2-3).
 func (v *server) readSkill(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	s := v.as(req.ClientInfo())
 	id, fault := packID(req.Params.Arguments)

@@ -32,7 +32,7 @@ type Command struct {
 	Project      bool          // it needs a project, and the session has none
 }
 
-// Marks tell reads from writes at a glance (§12.2.4): operation, land, and whether a person is asked.
+// Marks tell reads from writes at a glance (HCP-12.2-4, HCP-12.6-2): operation, land, and whether a person is asked.
 func (c Command) Marks() string {
 	marks := "[" + string(c.Operation) + " · " + string(c.Land)
 	if c.Confirm {

@@ -70,7 +70,7 @@ func told(list []Tool) []byte {
 	return []byte(b.String())
 }
 
-// §12: each projection is text of its inputs and nothing else.
+// §12, HCP-12.6-1b: each projection is text of its inputs and nothing else; digests and bindings are no part of it.
 func Test_12_2_ProjectionsAreGolden(t *testing.T) {
 	all := packs(t)
 	golden(t, "tools-single.txt", told(Tools(all, Single)))
@@ -89,7 +89,7 @@ func Test_12_2_1_TheSingleShapeIsConstant(t *testing.T) {
 	}
 }
 
-// §12.6: whatever the schema of a gated write looks like, its tool says so, in its words and in its arguments, and takes
+// HCP-12.2-4, HCP-12.6-2, HCP-14.4-3: whatever the schema of a gated write looks like, its tool says so, in its words and in its arguments, and takes
 // what the command takes.
 func Test_12_6_AConfirmMarkIsNeverDropped(t *testing.T) {
 	for _, args := range []string{"", `{}`, `{"type":"object"}`, `{"type":["object"]}`, `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`, `{"properties":{"a":{}},"additionalProperties":false}`} {
@@ -149,7 +149,7 @@ func Test_5_4_TheFrontMatterIsTheText(t *testing.T) {
 	}
 }
 
-// §12.2.2: a tool's name is the manifest's own.
+// HCP-12.2-2b: a tool's name is the manifest's own.
 func Test_12_2_2_NamesAreTheManifests(t *testing.T) {
 	for _, tool := range Tools(packs(t), Commands)[1:] {
 		if want := manifest.ToolName(tool.Pack, map[string]string{"mail__mail_list": "mail.list", "mail__mail_send": "mail.send", "team-notes__add": "add"}[tool.Name]); tool.Name != want {

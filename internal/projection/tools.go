@@ -25,7 +25,7 @@ const (
 	Project   = "hcp_project"
 )
 
-// Tools are the tools of a shape. Those of the single shape are constant: activating a pack changes no tool (§12.2.1).
+// Tools are the tools of a shape. Those of the single shape are constant: activating a pack changes no tool (HCP-12.2-1).
 func Tools(packs []Pack, shape Shape) []Tool {
 	if shape == Single {
 		return []Tool{oneTool(), readTool()}
@@ -63,6 +63,7 @@ func readTool() Tool {
 	}
 }
 
+// commandTool is the tool of one command (HCP-12.2-2, HCP-12.2-4): its words begin with the marks.
 func commandTool(p Pack, c Command) Tool {
 	read := c.Operation == protocol.Read
 	return Tool{
