@@ -59,6 +59,8 @@ func run(rounds int, only string) error {
 		{"cold exec of a tiny static program", coldTable},
 		{"sandboxed run in process", sandboxTable},
 		{"cold exec by number of installed packs", packsTable},
+		{"MCP: a warm call", warmTable},
+		{"MCP: spawn to first answer and end", firstTable},
 	} {
 		if !strings.Contains(next.title, only) {
 			continue

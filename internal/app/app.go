@@ -42,6 +42,7 @@ type Options struct {
 	Ready <-chan struct{}
 	// Done is closed by a signal: then no lock of the store is waited for. nil: never.
 	Done  <-chan struct{}
+	Keep  int    // how many of the sandbox's threads a process that stays up keeps for its next runs (§10.5)
 	Watch *Watch // counts what the doors did; nil outside conformance
 	// Lookup resolves the names of network hosts (§10.2); nil: as this machine does.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
@@ -214,7 +215,7 @@ func (a *App) newGate() *gate.Gate {
 func (a *App) sandbox() *sandbox.System {
 	canary := a.canary()
 	canary.Dir = filepath.Dir(canary.Proof)
-	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()})
+	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Keep: a.o.Keep, Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()})
 }
 
 // canary is how a sandbox proves itself (§10.5), for every sandbox of this process: a proof holds for the machine.

@@ -22,6 +22,9 @@ type deps struct {
 	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
 }
 
+// kept is how many runs of one policy beside each other a process that stays up is ready for.
+const kept = 4
+
 func newDeps(env Env) *deps { return &deps{env: env} }
 
 func (d *deps) json() bool { return d.asJSON || d.flags.JSON }
@@ -34,9 +37,13 @@ func (d *deps) app() (*app.App, error) {
 	if err := d.hollow("HCP_HOME", d.flags.Home); err != nil {
 		return nil, err
 	}
+	keep := 0
+	if d.env.Daemon != nil {
+		keep = kept
+	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome, Managed: d.env.Managed,
-		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done, Passphrase: d.passphrase,
+		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done, Passphrase: d.passphrase, Keep: keep,
 	})
 	if err != nil {
 		return nil, err
