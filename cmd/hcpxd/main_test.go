@@ -116,6 +116,9 @@ func (h home) audit() []audit.Entry {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	for i := range entries { // how a short run was watched depends on the machine's load
+		entries[i].Sandbox = bytes.ReplaceAll(entries[i].Sandbox, []byte(`"watched":"sampled",`), nil)
+	}
 	return entries
 }
 
