@@ -136,6 +136,30 @@ func Test_15_2_AGatedWriteAsksThroughTheClient(t *testing.T) {
 	}
 }
 
+// §15.2: where the caller's own word counts, a call without one asks as well, and the person's yes becomes it.
+func Test_15_2_AServiceIsAskedForThroughTheClientToo(t *testing.T) {
+	h := newHome(t)
+	h.run("grant", "service:ci", "verb.exec.write", "--pack", "probe", "--as", "human:ada")
+	c := h.dial("2025-11-25", forms, "--as", "service:ci")
+	for says, want := range map[string]string{`{"action":"decline"}`: `"confirm_required"`, `{"action":"accept","content":{"confirm":true}}`: `{"ok":true`} {
+		c.mu.Lock()
+		c.got = nil
+		c.mu.Unlock()
+		id := c.start("tools/call", `{"name":"hcp","arguments":{"pack_id":"probe","verb_key":"set","args":{"n":5}}}`)
+		q := c.await("a question", func(m message) bool { return m.Method == "elicitation/create" })
+		if !strings.Contains(string(q.Params), "Set it to 5?") || !strings.Contains(string(q.Params), "echo") {
+			t.Errorf("the question does not show what runs: %s", q.Params)
+		}
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, says))
+		if got := c.envelope(c.answer(id)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", says, got)
+		}
+	}
+	if got := c.tool("hcp", `{"pack_id":"probe","verb_key":"set","args":{"n":5},"confirm":true}`); !strings.HasPrefix(got, `{"ok":true`) {
+		t.Error(got)
+	}
+}
+
 // ran are the runs of writes.
 func ran(h home) []audit.Entry {
 	return slices.DeleteFunc(h.audit(), func(e audit.Entry) bool { return e.Kind != audit.Intent || e.Verb != "set" })

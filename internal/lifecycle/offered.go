@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/grant"
@@ -93,7 +94,7 @@ func (l *Lifecycle) Tool(name string) (packID, verbKey string) {
 		return "", ""
 	}
 	for _, id := range ids {
-		if len(name) <= len(id) || name[:len(id)] != id {
+		if !strings.HasPrefix(name, id) {
 			continue
 		}
 		loaded, refusal := l.Gate.Installed(id)

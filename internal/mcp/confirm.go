@@ -95,6 +95,12 @@ func (v *server) question(ctx context.Context, s protocol.Session, r request, re
 	id, _ := refusal.Error.Details["approval_id"].(string)
 	if id == "" {
 		message := fmt.Sprintf("%s asks to run %s/%s.\n%s", s.Principal, refusal.PackID, refusal.VerbKey, refusal.Error.Message)
+		if argv, ok := refusal.Error.Details["argv"].([]string); ok {
+			message += fmt.Sprintf("\nruns: %q", argv)
+		}
+		if len(message) > maxShown {
+			return nil, ""
+		}
 		return q, message
 	}
 	view, err := v.Life.Approval(ctx, v.person(), id)

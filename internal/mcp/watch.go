@@ -28,7 +28,7 @@ func (w *watcher) saw(s protocol.Session, packs []projection.Pack) {
 	if w.lists == nil {
 		w.lists = map[protocol.Principal][sha256.Size]byte{}
 	}
-	if len(w.lists) < maxQuestions { // names that clients give themselves
+	if _, known := w.lists[s.Principal]; known || len(w.lists) < maxQuestions { // names that clients give themselves
 		w.lists[s.Principal] = sumOf(packs)
 	}
 }
@@ -48,6 +48,7 @@ func (v *server) watched() {
 	if every == 0 {
 		every = watchEvery
 	}
+	v.tidy()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
