@@ -59,16 +59,18 @@ var rooms = []struct {
 	{"internal/store/storetest", "protocol pack grant store"},
 	{"internal/approval", "order protocol jsondoc store"},
 	{"internal/gate", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter store"},
+	{"internal/projection", "protocol jsondoc manifest skill"},
 	{"internal/lint", "protocol protect jsondoc manifest policy skill pack adapter adapter/wrap adapter/composite adapter/openapi"},
 	{"internal/imports", "order protocol egress jsondoc manifest skill grant lint"},
 	{"internal/conformance", "order protocol jsondoc examples"},
 	{"internal/pipeline", "order protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
-	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate"},
+	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate projection"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite adapter/openapi audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest adapter/composite jq/worker audit grant settings session approval lifecycle lint conformance app examples demogit"},
+	{"internal/mcp", "protocol jsondoc manifest session lifecycle projection"},
 	{"cmd/hcpx", "cli sandbox learn"},
-	{"cmd/hcpxd", "protocol imports cli sandbox learn jq jq/worker"},
+	{"cmd/hcpxd", "protocol session imports cli sandbox learn jq jq/worker projection mcp"},
 }
 
 // room is one package as parsed.
@@ -219,6 +221,7 @@ var forbidden = []struct{ call, reason, allowed string }{
 	{"exec.CommandContext", "programs start in the sandbox only", "internal/sandbox internal/demogit"}, // the demo's server is git itself
 }
 
+// TestForbiddenCalls: among others, only the sandbox starts programs, so that no host's face does (HCP-12.2-5b).
 func TestForbiddenCalls(t *testing.T) {
 	for name, r := range parseRooms(t) {
 		suite := strings.HasSuffix(name, "test") // runs in test programs alone

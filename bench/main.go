@@ -60,6 +60,8 @@ func run(rounds int, only string) error {
 		{"sandboxed run in process", sandboxTable},
 		{"cold exec by number of installed packs", packsTable},
 		{"help of the face, 200 commands in the pack", faceTable},
+		{"MCP: a warm call", warmTable},
+		{"MCP: spawn to first answer and end", firstTable},
 	} {
 		if !strings.Contains(next.title, only) {
 			continue

@@ -26,4 +26,6 @@ func main() {
 	os.Exit(run())
 }
 
-func run() int { return cli.Process(&cli.Daemon{ImportOpenAPI: importOpenAPI}, jq.New()) }
+func run() int {
+	return cli.Process(&cli.Daemon{ImportOpenAPI: importOpenAPI, MCP: serveMCP}, jq.New())
+}

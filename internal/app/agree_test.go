@@ -27,6 +27,7 @@ import (
 	"hcpx/internal/manifest"
 	"hcpx/internal/pipeline"
 	"hcpx/internal/places"
+	"hcpx/internal/projection"
 	"hcpx/internal/protocol"
 	"hcpx/internal/sandbox"
 	"hcpx/internal/settings"
@@ -251,6 +252,9 @@ func TestHCP_14_3_8_AvailabilityIsWhatExecDoes(t *testing.T) {
 			if refusal != nil {
 				t.Fatal(refusal)
 			}
+			if seed%5 == 0 {
+				w.offers(id, view.Packs[0])
+			}
 			for _, verb := range slices.Sorted(maps.Keys(view.Packs[0].Commands)) {
 				shown := view.Packs[0].Commands[verb]
 				given := json.RawMessage([]string{`{}`, `{"branch":"agent/x"}`, `{"branch":"main","force":true}`, `{"force":false}`}[w.r.IntN(4)])
@@ -290,6 +294,30 @@ func TestHCP_14_3_8_AvailabilityIsWhatExecDoes(t *testing.T) {
 		if seen[code] == 0 {
 			t.Errorf("no store led to %s: %v", code, seen)
 		}
+	}
+}
+
+// offers holds what hosts are shown to the same (§12.2.6): a tool for each command that availability calls executable,
+// and for no other; a pack without one is left out.
+func (w *world) offers(id string, p lifecycle.PackAvailability) {
+	w.t.Helper()
+	packs, refusal := w.life.Offered(w.s, []string{id})
+	if refusal != nil {
+		w.t.Fatal(refusal)
+	}
+	var want, got []string
+	for verb, c := range p.Commands {
+		if c.Executable {
+			want = append(want, manifest.ToolName(id, verb))
+		}
+	}
+	for _, tool := range projection.Tools(packs, projection.Commands)[1:] {
+		got = append(got, tool.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) || (len(packs) > 0) != (len(want) > 0) {
+		w.t.Errorf("%s as %s: availability says %v, the tools are %v", id, w.s.Principal, want, got)
 	}
 }
 

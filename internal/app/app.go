@@ -43,6 +43,7 @@ type Options struct {
 	Ready <-chan struct{}
 	// Done is closed by a signal: then no lock of the store is waited for. nil: never.
 	Done  <-chan struct{}
+	Keep  int    // how many of the sandbox's threads a process that stays up keeps for its next runs (§10.5)
 	Watch *Watch // counts what the doors did; nil outside conformance
 	// Lookup resolves the names of network hosts (§10.2); nil: as this machine does.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
@@ -227,7 +228,7 @@ func (a *App) newGate() *gate.Gate {
 func (a *App) sandbox() *sandbox.System {
 	canary := a.canary()
 	canary.Dir = filepath.Dir(canary.Proof)
-	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()})
+	return sandbox.New(sandbox.Options{Scratch: filepath.Join(a.home, "run"), Keep: a.o.Keep, Now: a.o.Now, Canary: canary, Accept: a.settings.Accept, Lookup: a.lookup()})
 }
 
 // canary is how a sandbox proves itself (§10.5), for every sandbox of this process: a proof holds for the machine.
@@ -329,11 +330,7 @@ type Caller struct {
 
 // Session makes the Session, in the one place of this face (§9.3).
 func (a *App) Session(c Caller) (protocol.Session, *protocol.Error) {
-	in := session.Inputs{
-		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
-		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
-		Detect: a.settings.Agents == "detect", Parent: c.Parent, Proc: "/proc",
-	}
+	in := a.inputs(c)
 	if c.As == "" && a.o.Getenv("HCP_PRINCIPAL") == "" {
 		in.User = c.User()
 	}
@@ -366,6 +363,14 @@ func (a *App) Activated(session, id string) *protocol.Error {
 	return a.gate().Activated(a.gate().InForce(st), session, id)
 }
 
+func (a *App) inputs(c Caller) session.Inputs {
+	return session.Inputs{
+		Flags:  session.Flags{Session: c.Session, As: c.As, Project: c.Project, Workspace: c.Workspace},
+		Getenv: a.o.Getenv, Dir: c.Dir, Closed: a.places, Nobody: c.Nobody,
+		Detect: a.settings.Agents == "detect", Parent: c.Parent, Proc: "/proc",
+	}
+}
+
 // Verb is an installed command and its policy, for help.
 func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *protocol.Error) {
 	p, refusal := a.Pack(packID)
@@ -383,16 +388,8 @@ func (a *App) Verb(packID, verb string) (*manifest.Command, *policy.Entry, *prot
 // ArgsSchema is the args schema of an installed command, nil when there is none that can be read. It only
 // types words; the pipeline judges them.
 func (a *App) ArgsSchema(packID, verb string) *jsondoc.Node {
-	p, err := a.Pack(packID)
-	if err != nil {
-		return nil
-	}
-	c := p.Command(verb)
-	if c == nil {
-		return nil
-	}
-	schema, fault := c.Args()
-	if fault != nil {
+	schema := a.gate().Arguments(packID, verb)
+	if schema == nil {
 		return nil
 	}
 	return schema.Node()

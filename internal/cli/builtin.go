@@ -21,7 +21,7 @@ func (d *deps) within(ctx context.Context, s protocol.Session, argv []string, st
 	env.In, env.Out, env.Err = bytes.NewReader(stdin), &out, &notes
 	env.InTTY, env.OutTTY, env.ErrTTY = false, false, false
 	env.Dir = s.Dir
-	env.Self, env.Become, env.KeepPipe = nil, nil, nil // this process has a run to finish
+	env.Self, env.Become, env.KeepPipe, env.Daemon = nil, nil, nil, nil // this process has a run to finish
 	inner := &deps{env: env, asJSON: true, opened: d.opened, session: &s}
 	code = inner.run(ctx, argv)
 	return out.Bytes(), code

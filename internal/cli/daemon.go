@@ -18,6 +18,7 @@ const daemon = "hcpxd"
 // reading of the command line, is the same in both.
 type Daemon struct {
 	ImportOpenAPI func(ctx context.Context, o ImportOptions) (ImportReport, *protocol.Error) // §15.6
+	MCP           func(context.Context, MCP) error                                           // §12.2
 }
 
 // beside is a program in the directory of this one, never one from PATH.

@@ -24,6 +24,9 @@ type deps struct {
 	session *protocol.Session // fixed for a command of the bootstrap pack, else resolved once
 }
 
+// kept is how many runs of one policy beside each other a process that stays up is ready for.
+const kept = 4
+
 func newDeps(env Env) *deps { return &deps{env: env} }
 
 // close ends what this command line started beside itself.
@@ -43,10 +46,14 @@ func (d *deps) app() (*app.App, error) {
 	if err := d.hollow("HCP_HOME", d.flags.Home); err != nil {
 		return nil, err
 	}
+	keep := 0
+	if d.env.Daemon != nil {
+		keep = kept
+	}
 	a, err := app.Open(app.Options{
 		Home: d.flags.Home, Dir: d.env.Dir, Getenv: d.env.Getenv, UserHome: d.env.UserHome, Managed: d.env.Managed,
 		Now: d.env.Now, Builtin: d.builtin, Ready: d.env.Ready, Done: d.done, Passphrase: d.passphrase,
-		Machine: d.machine(),
+		Machine: d.machine(), Keep: keep,
 	})
 	if err != nil {
 		return nil, err
@@ -71,20 +78,29 @@ func (d *deps) who() (protocol.Session, error) {
 	if err != nil {
 		return protocol.Session{}, err
 	}
-	for _, v := range [][2]string{{"HCP_SESSION", d.flags.Session}, {"HCP_PROJECT", d.flags.Project}, {"HCP_WORKSPACE", d.flags.Workdir}} {
-		if err := d.hollow(v[0], v[1]); err != nil {
-			return protocol.Session{}, err
-		}
+	caller, err := d.caller()
+	if err != nil {
+		return protocol.Session{}, err
 	}
-	s, failure := a.Session(app.Caller{
-		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
-		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User, Parent: d.env.Parent,
-	})
+	s, failure := a.Session(caller)
 	if failure != nil {
 		return s, failure
 	}
 	d.session = &s
 	return s, nil
+}
+
+// caller is what this command line says of who acts.
+func (d *deps) caller() (app.Caller, error) {
+	for _, v := range [][2]string{{"HCP_SESSION", d.flags.Session}, {"HCP_PROJECT", d.flags.Project}, {"HCP_WORKSPACE", d.flags.Workdir}} {
+		if err := d.hollow(v[0], v[1]); err != nil {
+			return app.Caller{}, err
+		}
+	}
+	return app.Caller{
+		Session: d.flags.Session, As: d.flags.As, Project: d.flags.Project, Workspace: d.flags.Workdir,
+		Nobody: d.nobody(), Dir: d.env.Dir, User: d.env.User, Parent: d.env.Parent,
+	}, nil
 }
 
 // hollow refuses a variable that is set and empty, unless a flag stands in its place (§9.3): whoever set it meant to

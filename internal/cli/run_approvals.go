@@ -252,7 +252,7 @@ func runApprove(ctx context.Context, d *deps, o approvalOptions) error {
 
 func runReject(_ context.Context, d *deps, o approvalOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.ApprovalView, *protocol.Error) {
-		return l.Reject(s, o.ID)
+		return l.Reject(s, o.ID, "")
 	}, showClosed)
 }
 

@@ -111,7 +111,7 @@ func (j *judged) Approve(s protocol.Session, id string) *protocol.Error {
 }
 
 func (j *judged) Reject(s protocol.Session, id string) *protocol.Error {
-	_, err := j.life.Reject(s, id)
+	_, err := j.life.Reject(s, id, "")
 	return err
 }
 

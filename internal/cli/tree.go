@@ -33,6 +33,7 @@ func table() []entry {
 	return []entry{
 		{"exec", groupRun, false, with(newExecCmd, runExec)},
 		{"availability", groupRun, false, with(newAvailabilityCmd, runAvailability)},
+		{"mcp", groupRun, false, with(newMCPCmd, runMCP)},
 		{"demo", groupRun, false, with(newDemoCmd, runDemo)},
 		{"add", groupPacks, false, with(newAddCmd, runAdd)},
 		{"import", groupPacks, false, newImportCmd},

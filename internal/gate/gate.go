@@ -228,3 +228,21 @@ func (g *Gate) Connected(st *store.State, session string, l *Loaded) *protocol.E
 	return protocol.Fail(protocol.NotConnected, fmt.Sprintf("Pack %q needs a %s binding and is not connected in session %q.", l.ID, b.Mode, session)).
 		WithHint(protocol.InSession("hcpx connect "+l.ID, session))
 }
+
+// Arguments is the schema of an installed command's arguments, for a face that types what it was given; nil when there
+// is none that can be read. It judges nothing: that is step 5.
+func (g *Gate) Arguments(packID, verbKey string) *manifest.Schema {
+	l, refusal := g.Installed(packID)
+	if refusal != nil {
+		return nil
+	}
+	c := l.Manifest.Command(verbKey)
+	if c == nil {
+		return nil
+	}
+	schema, err := c.Args()
+	if err != nil {
+		return nil
+	}
+	return schema
+}

@@ -3,8 +3,6 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/protocol"
@@ -139,12 +137,7 @@ func (l *Lifecycle) skillCopy(id string) ([]byte, *protocol.Error) {
 	if err != nil {
 		return nil, err
 	}
-	root, fault := os.OpenRoot(loaded.Dir)
-	if fault != nil {
-		return nil, storeFault(fault, "The pack cannot be read")
-	}
-	defer root.Close()
-	text, fault := fs.ReadFile(root.FS(), skill.File)
+	text, fault := skillText(loaded)
 	if fault != nil {
 		return nil, storeFault(fault, "The skill of the pack cannot be read")
 	}

@@ -55,6 +55,7 @@ type ApprovalsView struct {
 type ApproveOptions struct {
 	Preview string                  // the hash of the preview that was looked at; "" = the one that is shown now
 	Ask     func(ApprovalView) bool // shows it and asks; nil asks nobody
+	Through string                  // the client that asked him, for the audit; "" = hcpx itself
 }
 
 func (l *Lifecycle) book() *approval.Book {
@@ -197,7 +198,7 @@ func (l *Lifecycle) Approve(ctx context.Context, s protocol.Session, id string, 
 		return v, protocol.Fail(protocol.ConfirmRequired, "Nothing was approved; the request is open still.").WithHint("hcpx approvals reject " + id)
 	}
 	preview := v.Preview
-	v, err = l.decide(s, "approve", id, approval.Decision{To: approval.Approved, By: s.Principal, Shown: shown})
+	v, err = l.decide(s, "approve", id, approval.Decision{To: approval.Approved, By: s.Principal, Shown: shown}, o.Through)
 	v.Preview = preview
 	return v, err
 }
@@ -242,33 +243,36 @@ func (l *Lifecycle) mayApprove(s protocol.Session, a *approval.Approval) *protoc
 	return nil
 }
 
-// Reject says no to a pending request; it is the act of another person.
-func (l *Lifecycle) Reject(s protocol.Session, id string) (ApprovalView, *protocol.Error) {
+// Reject says no to a pending request; it is the act of another person. through is as in ApproveOptions.
+func (l *Lifecycle) Reject(s protocol.Session, id, through string) (ApprovalView, *protocol.Error) {
 	if err := l.operator(s, "reject"); err != nil {
 		return ApprovalView{}, err
 	}
-	return l.close(s, "reject", id, approval.Rejected)
+	return l.close(s, "reject", id, approval.Rejected, through)
 }
 
 // Withdraw takes a request back: who asked a pending one, who approved an approved and unspent one.
 func (l *Lifecycle) Withdraw(s protocol.Session, id string) (ApprovalView, *protocol.Error) {
-	return l.close(s, "withdraw", id, approval.Withdrawn)
+	return l.close(s, "withdraw", id, approval.Withdrawn, "")
 }
 
-func (l *Lifecycle) close(s protocol.Session, act, id string, to approval.State) (ApprovalView, *protocol.Error) {
+func (l *Lifecycle) close(s protocol.Session, act, id string, to approval.State, through string) (ApprovalView, *protocol.Error) {
 	if _, err := l.approval(s, id); err != nil {
 		return ApprovalView{}, err
 	}
-	return l.decide(s, act, id, approval.Decision{To: to, By: s.Principal})
+	return l.decide(s, act, id, approval.Decision{To: to, By: s.Principal}, through)
 }
 
 // decide changes the request under its lock, with one entry in the audit before the change.
-func (l *Lifecycle) decide(s protocol.Session, act, id string, d approval.Decision) (ApprovalView, *protocol.Error) {
+func (l *Lifecycle) decide(s protocol.Session, act, id string, d approval.Decision, through string) (ApprovalView, *protocol.Error) {
 	recorded := ""
 	a, err := l.book().Decide(id, d, func(a *approval.Approval) error {
 		detail := map[string]any{"approval_id": a.ID, "principal": a.Principal, "verb_key": a.Verb, "digest": a.Digest}
 		if d.Shown != "" {
 			detail["preview_hash"] = d.Shown
+		}
+		if through != "" {
+			detail["through"] = through
 		}
 		if refusal := l.changes(s, act, a.Pack, detail); refusal != nil {
 			return refusal

@@ -52,7 +52,7 @@ func Test_15_2_WhoApproves(t *testing.T) {
 	if acts := w.acts()[before:]; len(acts) != 5 || strings.Join(acts, " ") != strings.TrimSuffix(strings.Repeat("denial approve ", 5), " ") {
 		t.Errorf("the refusals are not on record: %q", acts)
 	}
-	_, err := w.Reject(as(agent), id)
+	_, err := w.Reject(as(agent), id, "")
 	refused(t, err, protocol.OperatorRequired)
 	v, err := w.approve(ada, id)
 	if err != nil || v.State != approval.Approved || v.By != "human:ada" {

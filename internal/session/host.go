@@ -44,16 +44,10 @@ func (m mark) hostOf(value string) string {
 	if at := strings.IndexAny(value, "/@ "); at >= 0 { // a version follows
 		value = value[:at]
 	}
-	name := strings.Trim(strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return '-'
-	}, strings.ToLower(value)), "-")
-	if name == "" {
-		return unnamed
+	if name := agentName(value); name != "" {
+		return name
 	}
-	return name[:min(len(name), 40)] // a label still finds room (§9.1)
+	return unnamed
 }
 
 // Bounds of the look at ancestors: how many, and how much of an environment.

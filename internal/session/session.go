@@ -22,6 +22,13 @@ type Flags struct{ Session, As, Project, Workspace string }
 // nobody acts, and not the OS user.
 type Nobody string
 
+const flagAs Nobody = "the flag --as"
+
+func nobodyActs(how string) *protocol.Error {
+	return protocol.Fail(protocol.Unauthenticated, "The Principal of "+how+" is empty, so nobody is known to act.").
+		WithHint("hcpx --as human:NAME …")
+}
+
 // Inputs is all that a Session is made of. Everything comes in: nothing is read but directories, and with Detect
 // the environments of ancestors.
 type Inputs struct {
@@ -41,11 +48,15 @@ type Inputs struct {
 // Resolve makes the Session (§9.3). With an error the Session is still as complete as it can be: where only
 // the Principal is missing (unauthenticated), it carries the refusal down to step 4 and into the audit (§9.7).
 func Resolve(in Inputs) (protocol.Session, *protocol.Error) {
+	return in.resolve(in.principal)
+}
+
+func (in Inputs) resolve(who func() (protocol.Principal, string, *protocol.Error)) (protocol.Session, *protocol.Error) {
 	s := protocol.Session{Tenant: "local", Dir: in.Dir}
 	var errs [3]*protocol.Error
 	s.ID, errs[0] = in.id()
 	s.Project, errs[1] = in.project()
-	s.Principal, s.How, errs[2] = in.principal()
+	s.Principal, s.How, errs[2] = who()
 	named := first(in.Flags.Workspace, in.Getenv("HCP_WORKSPACE"))
 	w := FindWorkspace(in.Dir, named, in.Closed)
 	s.Workspace, s.GitDirs, s.WorkspaceReason = w.Root, w.GitDirs, w.Reason
@@ -85,10 +96,9 @@ func (in Inputs) principal() (p protocol.Principal, how string, err *protocol.Er
 	switch env := in.Getenv("HCP_PRINCIPAL"); {
 	case in.Nobody != "":
 		how = string(in.Nobody)
-		return "", how, protocol.Fail(protocol.Unauthenticated, "The Principal of "+how+" is empty, so nobody is known to act.").
-			WithHint("hcpx --as human:NAME …")
+		return "", how, nobodyActs(how)
 	case in.Flags.As != "":
-		p, how = protocol.Principal(in.Flags.As), "the flag --as"
+		p, how = protocol.Principal(in.Flags.As), string(flagAs)
 	case env != "":
 		p, how = protocol.Principal(env), "HCP_PRINCIPAL"
 	case host != "":
