@@ -127,6 +127,8 @@ func Test_3_6_NoOperationGoesToAnothersServer(t *testing.T) {
 		"no server":      {`{"openapi":"3.0.0",`, "y", "https://b.example/v2", Options{}},
 		"one of its own": {`{"openapi":"3.0.0","servers":[{"url":"https://b.example"}],`, "x y", "https://b.example", Options{}},
 		"an asked one":   {`{"openapi":"3.0.0",`, "x y", "https://b.example", Options{Server: "https://b.example"}},
+		"one for theirs": {`{"openapi":"3.0.0","servers":[{"url":"//b.example/v2"}],`, "x y", "https://test.example/v3", Options{Server: "https://test.example/v3"}},
+		"the same again": {`{"openapi":"3.0.0","servers":[{"url":"http://c.example"}],`, "x y z", "https://test.example", Options{Server: "https://test.example"}},
 	} {
 		m := made(t, Source{Name: "doc", Text: []byte(c.head + paths)}, c.o)
 		var keys []string

@@ -59,7 +59,7 @@ func (b *builder) gather() {
 				}
 			}
 			for _, at := range []*jsondoc.Node{op.node, item} {
-				if list := items(at.Get("servers")); len(list) > 0 && op.servers == nil && op.astray == "" {
+				if list := items(at.Get("servers")); len(list) > 0 && op.servers == nil && op.astray == "" && !at.Get("servers").Equal(b.root.Get("servers")) {
 					if op.servers = serversOf(at.Get("servers"), b.src.URL); len(op.servers) == 0 {
 						op.astray = text(list[0], "url")
 					}

@@ -100,6 +100,11 @@ func (b *builder) chooseServer() *protocol.Error {
 			return fail(noServer, fmt.Sprintf("The server %s is no https address, and no http address of this machine.", jsondoc.Quote(b.Server)), "hcpx import openapi --help")
 		}
 		b.server = asked
+		for i := 0; b.documents.origin == "" && i < len(b.all); i++ { // what the operations name is what is replaced
+			if len(b.all[i].servers) > 0 {
+				b.documents = b.all[i].servers[0]
+			}
+		}
 	}
 	if b.server.origin != "" {
 		return nil
