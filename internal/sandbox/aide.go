@@ -11,7 +11,7 @@ import (
 
 // Aide is another program of this runtime that works for this process over its standard streams: no command of a pack,
 // and so without a Spec. It begins with an empty environment, in a process group of its own and in the root directory,
-// and confines itself (Seclude). On Linux it dies with this process at once; it ends with its input everywhere.
+// and confines itself (Seclude). It stays in the session of this process, which tells it from what a native run left. On Linux it dies with this process at once; it ends with its input everywhere.
 type Aide struct {
 	In  io.Writer
 	Out io.Reader

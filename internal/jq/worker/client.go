@@ -129,7 +129,7 @@ func (c *Client) ask(ctx context.Context, bound time.Duration, request *jsondoc.
 	if w.fresh {
 		bound += startTime
 	}
-	value, err, alive := w.ask(ctx, bound, request)
+	value, alive, err := w.ask(ctx, bound, request)
 	if alive {
 		c.put(w)
 	}
@@ -194,13 +194,13 @@ type child struct {
 }
 
 // ask sends a request and waits for its answer. alive says that the worker can take another one; else it was ended.
-func (w *child) ask(ctx context.Context, bound time.Duration, request *jsondoc.Node) (value *jsondoc.Node, err error, alive bool) {
+func (w *child) ask(ctx context.Context, bound time.Duration, request *jsondoc.Node) (value *jsondoc.Node, alive bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	stop := context.AfterFunc(ctx, w.aide.End)
 	defer func() { alive = stop() && alive }()
 	if err = send(w.aide.In, request, maxRequest); errors.Is(err, errTooLarge) {
-		return nil, fmt.Errorf("what it sees is larger than %d MiB", maxRequest>>20), true
+		return nil, true, fmt.Errorf("what it sees is larger than %d MiB", maxRequest>>20)
 	}
 	var reply *jsondoc.Node
 	if err == nil {
@@ -212,14 +212,14 @@ func (w *child) ask(ctx context.Context, bound time.Duration, request *jsondoc.N
 			if alive = !reply.Has("last"); !alive {
 				w.aide.End()
 			}
-			return value, err, alive
+			return value, alive, err
 		}
 	}
 	w.aide.End()
 	if ctx.Err() != nil {
-		return nil, composite.ErrTime, false
+		return nil, false, composite.ErrTime
 	}
-	return nil, w.ended(), false
+	return nil, false, w.ended()
 }
 
 // clause is what a worker says of an expression.

@@ -194,7 +194,7 @@ func Test_3_5_ASilentWorkerIsEnded(t *testing.T) {
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
-	_, err, alive := w.ask(t.Context(), 20*time.Millisecond, jsondoc.Obj())
+	_, alive, err := w.ask(t.Context(), 20*time.Millisecond, jsondoc.Obj())
 	if err != composite.ErrTime || alive {
 		t.Error(err)
 	}
