@@ -27,5 +27,5 @@ func main() {
 }
 
 func run() int {
-	return cli.Process(&cli.Daemon{ImportOpenAPI: importOpenAPI, MCP: serveMCP}, jq.New())
+	return cli.Process(&cli.Daemon{Demo: cli.Demo, ImportOpenAPI: importOpenAPI, MCP: serveMCP}, jq.New())
 }

@@ -17,6 +17,7 @@ const daemon = "hcpxd"
 // Daemon is what hcpxd does itself, of the words that the core hands over to it. The tree, with help, completion and the
 // reading of the command line, is the same in both.
 type Daemon struct {
+	Demo          func(context.Context, *deps) error                                         // its git server needs what a cold exec has no use for
 	ImportOpenAPI func(ctx context.Context, o ImportOptions) (ImportReport, *protocol.Error) // §15.6
 	MCP           func(context.Context, MCP) error                                           // §12.2
 }
@@ -45,7 +46,7 @@ func (d *deps) machine() composite.Machine {
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {
 	switch word, rest := commandWord(args); word {
-	case "mcp", "serve", "sense", "push", "pull":
+	case "demo", "mcp", "serve", "sense", "push", "pull":
 		return true
 	case "import":
 		what, _ := commandWord(rest)

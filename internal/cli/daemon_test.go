@@ -15,7 +15,7 @@ import (
 // §11: what hcpxd does is handed to the one beside this program, with the same argv; where there is none that is
 // component_missing, exit 70, and says what to do.
 func Test_11_WhatTheDaemonDoesIsHandedOver(t *testing.T) {
-	for _, line := range []string{"mcp", "mcp --http", "--home x serve --listen :1", "sense run --json", "push a b", "pull oci://x", "import openapi ./a.json", "mcp --help"} {
+	for _, line := range []string{"mcp", "mcp --http", "--home x serve --listen :1", "sense run --json", "push a b", "pull oci://x", "import openapi ./a.json", "demo", "mcp --help"} {
 		args := strings.Fields(line)
 		var program string
 		var argv []string

@@ -55,8 +55,16 @@ type demoDone struct {
 	Missing   string          `json:"missing,omitempty"` // what was expected and did not come
 }
 
-// runDemo shows the main job on the real runtime, in a place of its own that is removed at the end.
-func runDemo(ctx context.Context, d *deps, _ demoOptions) (err error) {
+// runDemo asks the daemon's own part, which the core does not have (§11).
+func runDemo(ctx context.Context, d *deps, _ demoOptions) error {
+	if d.env.Daemon == nil || d.env.Daemon.Demo == nil {
+		return componentMissing("demo", "reachable from here")
+	}
+	return d.env.Daemon.Demo(ctx, d)
+}
+
+// Demo shows the main job on the real runtime, in a place of its own that is removed at the end.
+func Demo(ctx context.Context, d *deps) (err error) {
 	root, err := os.MkdirTemp("", "hcpx-demo-")
 	if err != nil {
 		return broken("make a temporary directory", err)

@@ -24,22 +24,25 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
-		"hcpx": func() {
-			env := System()
-			if env.Getenv("ANCESTORS") == "" {
-				env.Parent = 0 // whoever runs the tests, an agent too, is no part of them
-			}
-			env.Managed = env.Getenv("MANAGED")
-			os.Exit(Main(context.Background(), env))
-		},
-		"hcpxd": func() { // beside hcpx: what evaluates expressions
+		"hcpx": func() { os.Exit(scripted(nil)) },
+		"hcpxd": func() { // beside hcpx: what evaluates expressions, and the demo
 			code, ok := worker.Stage(os.Args, jq.New(), os.Stdin, os.Stdout)
 			if !ok {
-				code = 70
+				code = scripted(&Daemon{Demo: Demo})
 			}
 			os.Exit(code)
 		},
 	})
+}
+
+// scripted is a program of the scripts.
+func scripted(parts *Daemon) int {
+	env := System()
+	if env.Getenv("ANCESTORS") == "" {
+		env.Parent = 0 // whoever runs the tests, an agent too, is no part of them
+	}
+	env.Managed, env.Daemon = env.Getenv("MANAGED"), parts
+	return Main(context.Background(), env)
 }
 
 func TestScripts(t *testing.T) {

@@ -7,6 +7,4 @@ import (
 	"hcpx/internal/sandbox"
 )
 
-const confines = true
-
 func seclude() error { return sandbox.Seclude(composite.MaxMemory) }
