@@ -301,14 +301,6 @@ func (p place) plainEntry(e audit.Entry) audit.Entry {
 	return e
 }
 
-// face runs a command line with stdin.
-func (p place) face(stdin string, args ...string) (stdout string, code int) {
-	env, out, _ := p.env(args...)
-	env.In = strings.NewReader(stdin)
-	code = Main(context.Background(), env)
-	return out.String(), code
-}
-
 func (p place) audit() []audit.Entry { return p.tail(1000) }
 
 func (p place) tail(most int) []audit.Entry {

@@ -16,10 +16,7 @@ import (
 // §8.2: the child reads what it was given and can change nothing of it; a run beside it has its own alone.
 func Test_8_2_WhatIsGivenIsReadAndNotChanged(t *testing.T) {
 	s := newScene(t)
-	var names []string
-	for _, name := range []string{"cat", "rm", "mv", "chmod", "ln", "touch"} {
-		names = append(names, name)
-	}
+	names := []string{"cat", "rm", "mv", "chmod", "ln", "touch"}
 	spec := s.spec("")
 	spec.Program, spec.Args = tool(t, "sh"), []string{"-c", `cat "$KEY_FILE"
 (echo x >"$KEY_FILE") 2>/dev/null && echo wrote
