@@ -48,6 +48,17 @@ func (n *Node) With(key string, value *Node) *Node {
 	return &out
 }
 
+// Without is a copy of the object that lacks the member.
+func (n *Node) Without(key string) *Node {
+	out := Obj()
+	for _, m := range n.Members {
+		if m.Key != key {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
 // Any is the value as map[string]any, []any, string, bool, json.Number or nil.
 func (n *Node) Any() any {
 	switch n.kind() {

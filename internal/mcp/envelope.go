@@ -90,7 +90,7 @@ func requestOf(args []byte, schema func(pack, verb string) *manifest.Schema) req
 	}
 	for _, key := range []string{"args", "confirm", "project"} {
 		if m := n.Get(key); m != nil && m.Kind == jsondoc.Null {
-			n = without(n, key)
+			n = n.Without(key)
 			r.read = append(r.read, "/"+key)
 		}
 	}
@@ -145,16 +145,6 @@ func isOf(n *jsondoc.Node, typ string) bool {
 		return n.Kind == jsondoc.Object
 	}
 	return false
-}
-
-func without(n *jsondoc.Node, key string) *jsondoc.Node {
-	out := jsondoc.Obj()
-	for _, m := range n.Members {
-		if m.Key != key {
-			out.Members = append(out.Members, m)
-		}
-	}
-	return out
 }
 
 // confirmed is the envelope with another confirmation.

@@ -242,7 +242,7 @@ func types(v *jsondoc.Node) *jsondoc.Node {
 func bounds(n, out *jsondoc.Node) *jsondoc.Node {
 	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
 		if limit := out.Get(pair[0]); limit != nil && isTrue(n.Get(pair[1])) {
-			out = without(out, pair[0]).With(pair[1], limit)
+			out = out.Without(pair[0]).With(pair[1], limit)
 		}
 	}
 	return out
@@ -276,15 +276,4 @@ func isTrue(v *jsondoc.Node) bool { return v != nil && v.Kind == jsondoc.Bool &&
 func re2(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	return err == nil
-}
-
-// without is the object without a member.
-func without(n *jsondoc.Node, key string) *jsondoc.Node {
-	out := jsondoc.Obj()
-	for _, m := range n.Members {
-		if m.Key != key {
-			out.Members = append(out.Members, m)
-		}
-	}
-	return out
 }
