@@ -126,7 +126,7 @@ func (c *client) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 func (c *client) transport(r *http.Request) *http.Transport {
 	replayed := r.Method == http.MethodOptions || r.Method == http.MethodTrace ||
 		r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
-	if r.Body == nil && replayed && !retried(r.Method) {
+	if (r.Body == nil || r.Body == http.NoBody) && replayed && !retried(r.Method) {
 		return c.once
 	}
 	return c.kept

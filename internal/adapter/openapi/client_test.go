@@ -265,3 +265,22 @@ func Test_3_6_TLS(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// §3.6: a POST is sent once, also where net/http would send it again by itself: with a key, on a connection that was kept
+// and breaks, with no body and with an empty one.
+func Test_3_6_APostIsSentOnce(t *testing.T) {
+	for name, body := range map[string]string{"no body": "", "an empty body": content("text/plain", `{"type":"string"}`, "")} {
+		s := record(t, said("200 OK", "application/json", `1`), "close", said("200 OK", "application/json", `1`))
+		c := fixture{server: s.url(), document: op("post", "/x", `,"parameters":[{"name":"Idempotency-Key","in":"header","schema":{}}]`+body)}.command(t, Options{})
+		args := `{"Idempotency-Key":"k"}`
+		if body != "" {
+			args = `{"Idempotency-Key":"k","body":""}`
+		}
+		for range 2 {
+			_, _ = send(t, context.Background(), c, args) // the second breaks
+		}
+		if n := len(s.seen()); n != 2 {
+			t.Errorf("%s: two POSTs arrived %d times", name, n)
+		}
+	}
+}

@@ -174,7 +174,7 @@ func token(s string) bool {
 // own are headers that belong to the connection; no document sets them.
 func own(name string) bool {
 	return slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Keep-Alive", "Expect",
-		"Proxy-Authorization", "Proxy-Connection", "Accept-Encoding"}, http.CanonicalHeaderKey(name))
+		"Proxy-Authorization", "Proxy-Connection", "Accept-Encoding", "Cookie"}, http.CanonicalHeaderKey(name))
 }
 
 // parameters reads those of the path item, then those of the operation, which replace them by name and place.

@@ -100,14 +100,15 @@ func (r *renderer) path() (path, query string) {
 	if r.op.ownBase {
 		base = r.op.base
 	}
-	var last string // the argument that filled the segment
+	var last string // the argument that filled the segment, "" for none
 	var out, seg strings.Builder
 	out.WriteString(base)
 	end := func() {
-		if s := seg.String(); dots(s) {
+		if s := seg.String(); dots(s) || last != "" && leaves(s) { // values may do together what none does alone
 			r.refuse(last, "The value would make the path's segment %s, which means another place.", s)
 		}
 		seg.Reset()
+		last = ""
 	}
 	for _, p := range pieces(template) {
 		if p.name == "" {

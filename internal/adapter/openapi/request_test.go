@@ -150,3 +150,16 @@ func Test_3_6_SecuritySchemes(t *testing.T) {
 		}
 	}
 }
+
+// §3.6: no argument stands in for the credential's cookie, or before it.
+func Test_3_6_TheCredentialsCookieIsTheOnlyOneOfItsName(t *testing.T) {
+	s := record(t, said("204 No Content", "", ""))
+	c := fixture{server: s.url(), binding: mock, document: op("get", "/x", `,"security":[{"c":[]}],"parameters":[{"name":"prefs","in":"cookie","style":"form","explode":true,"schema":{"type":"object"}},
+{"name":"sid","in":"cookie","schema":{}},{"name":"Cookie","in":"header","schema":{}}]`)}.command(t, Options{})
+	if _, err := send(t, context.Background(), c, `{"prefs":{"sid":"mine","lang":"de"},"sid":"also","Cookie":"sid=first"}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.seen()[0]; !strings.Contains(got, "Cookie: lang=de; sid=secret-token\r\n") || strings.Count(got, "sid=") != 1 {
+		t.Error(got)
+	}
+}

@@ -245,7 +245,11 @@ func (s *sending) place(r *http.Request, to scheme) *protocol.Error {
 		if strings.ContainsAny(value, " \t\",;\\") || strings.ContainsFunc(value, func(c rune) bool { return c >= 0x7f }) {
 			value = encode(value, "")
 		}
-		r.Header["Cookie"] = []string{strings.Join(append(r.Header["Cookie"], to.name+"="+value), "; ")}
+		kept := slices.DeleteFunc(strings.Split(strings.Join(r.Header["Cookie"], "; "), "; "), func(c string) bool {
+			name, _, _ := strings.Cut(c, "=")
+			return c == "" || strings.TrimSpace(name) == to.name
+		})
+		r.Header["Cookie"] = []string{strings.Join(append(kept, to.name+"="+value), "; ")}
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func (s server) within(address string) (base string, ok bool) {
 
 // dots says whether a segment of a path means this directory or the one above, however it is written.
 func dots(segment string) bool {
+	segment, _, _ = strings.Cut(segment, ";") // what follows are parameters to some servers
 	plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", ".")
 	return plain == "." || plain == ".."
 }

@@ -84,7 +84,7 @@ func Test_3_6_ValuesAreEscapedAndExact(t *testing.T) {
 
 func Test_3_6_APathValueNeverLeavesItsSegment(t *testing.T) {
 	c := fixture{document: `{"paths":{"/x/{p}/y":{"get":{"operationId":"op","parameters":[{"name":"p","in":"path","required":true,"schema":{}}]}}}}`}.command(t, Options{})
-	for _, value := range []string{`""`, `"."`, `".."`, `"../y"`, `"a/../../y"`, `"..%2fy"`, `"%2e%2e"`, `"%2E."`, `"a%2f..%2fb"`, `"%252e%252e%252f"`, `"..\\y"`, `[]`, `{}`, `null`, `["..",""]`} {
+	for _, value := range []string{`""`, `"."`, `".."`, `"../y"`, `"a/../../y"`, `"..%2fy"`, `"%2e%2e"`, `"%2E."`, `"a%2f..%2fb"`, `"%252e%252e%252f"`, `"..\\y"`, `"..;/y"`, `"..;y"`, `[]`, `{}`, `null`, `["..",""]`} {
 		call, bad := c.Render(node(t, `{"p":`+value+`}`))
 		if len(bad) == 0 {
 			if value == `["..",""]` && strings.Contains(call.Request.URL, "/x/..,/y") {
@@ -96,8 +96,14 @@ func Test_3_6_APathValueNeverLeavesItsSegment(t *testing.T) {
 		}
 	}
 	two := fixture{document: `{"paths":{"/x/{p}{q}":{"get":{"operationId":"op","parameters":[{"name":"p","in":"path","required":true,"schema":{}},{"name":"q","in":"path","required":true,"schema":{}}]}}}}`}.command(t, Options{})
-	if _, bad := two.Render(node(t, `{"p":".","q":"."}`)); len(bad) == 0 {
-		t.Error("two values make a step up")
+	for _, args := range []string{`{"p":".","q":"."}`, `{"p":".","q":"./y"}`, `{"p":"..","q":"\\y"}`, `{"p":"..;","q":"/y"}`, `{"p":"..%25","q":"2fy"}`} {
+		if call, bad := two.Render(node(t, args)); len(bad) == 0 {
+			t.Errorf("%s: two values make a step up: %s", args, call.Request.URL)
+		}
+	}
+	label := fixture{document: `{"paths":{"/x/{p}":{"get":{"operationId":"op","parameters":[{"name":"p","in":"path","required":true,"style":"label","explode":true,"schema":{"type":"array","items":{"type":"string"}}}]}}}}`}.command(t, Options{})
+	if call, bad := label.Render(node(t, `{"p":["","/y"]}`)); len(bad) == 0 {
+		t.Errorf("a label makes a step up: %s", call.Request.URL)
 	}
 }
 
