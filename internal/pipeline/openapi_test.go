@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hcpx/internal/adapter/openapi"
+	"hcpx/internal/approval"
 	"hcpx/internal/audit"
 	"hcpx/internal/grant"
 	"hcpx/internal/manifest"
@@ -40,6 +41,7 @@ type cityServer struct {
 	*httptest.Server
 	mu   sync.Mutex
 	seen []heard
+	then func() // beside each answer, when set
 }
 
 func newCityServer(t testing.TB) *cityServer {
@@ -52,6 +54,9 @@ func newCityServer(t testing.TB) *cityServer {
 		c.mu.Lock()
 		c.seen = append(c.seen, heard{r.Method + " " + r.RequestURI, r.Host, r.Header.Clone(), body})
 		c.mu.Unlock()
+		if c.then != nil {
+			c.then()
+		}
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/v1/picture"):
 			w.Header().Set("Content-Type", "image/png")
@@ -96,6 +101,8 @@ func (r *rig) city(t testing.TB, c *cityServer) {
 		}
 		entries[op] = entry
 	}
+	verbs["deliver"] = map[string]any{"summary": "It", "operation_id": "upload"}
+	entries["deliver"] = map[string]any{"operation": "write", "privacy": map[string]string{"land": "personal"}, "confirm": map[string]string{"message": "Deliver {file}?"}}
 	surface := writtenAny(t, map[string]any{"hcp": map[string]string{"version": "1.1"}, "id": "city", "version": "1.0.0", "summary": "A city.", "adapter": "openapi",
 		"openapi": map[string]string{"document": "openapi.json", "server": c.URL + "/v1"}, "binding": map[string]string{"mode": "mock", "hub": "none", "inject": "auto"}, "verbs": verbs})
 	src := fstest.MapFS{"surface.json": {Data: surface}, "policy.json": {Data: writtenAny(t, map[string]any{"surface_id": "city", "verbs": entries})},
@@ -325,5 +332,51 @@ func Test_15_2_AGatedRequestIsShown(t *testing.T) {
 	}
 	if kinds := r.log.kinds(); kinds != audit.Denial {
 		t.Error(kinds)
+	}
+}
+
+// §15.2: an approved composite sends the file that the person saw. One that has changed by the step's turn is another step,
+// which nobody approved.
+func Test_15_2_AStepSendsWhatWasShown(t *testing.T) {
+	const composite = `{"hcp":{"version":"1.1"},"id":"post","version":"1.0.0","summary":"Post.","adapter":"composite",
+"verbs":{"go":{"summary":"Go","steps":[{"id":"see","pack":"city","verb":"show","args":"{id: \"1\"}"},{"id":"up","pack":"city","verb":"deliver","args":"{file: \"a.txt\"}"}],"output":".steps.up"}}}`
+	const envelope = `{"pack_id":"post","verb_key":"go"}`
+	for _, changes := range []bool{false, true} {
+		c := newCityServer(t)
+		r := newRig(t)
+		r.city(t, c)
+		r.install("post", composite, `{"surface_id":"post","verbs":{"go":{"operation":"write","privacy":{"land":"personal"},"confirm":true}}}`)
+		r.activate("post", false)
+		r.asAgent()
+		land := r.store.LandDir(store.LandKey{Tenant: "local", Land: protocol.Personal, Principal: r.s.Principal, Pack: "city"})
+		file := filepath.Join(land, "a.txt")
+		write := func(text string) {
+			if err := os.MkdirAll(land, 0o700); err != nil {
+				t.Error(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		write("agreed")
+		id := r.asked(envelope)
+		r.decided(id, approval.Approved, "human:ada")
+		if changes {
+			c.then = func() { write("something else") }
+		}
+		res := r.exec(with(envelope, id))
+		c.mu.Lock()
+		sent := c.seen
+		c.mu.Unlock()
+		switch {
+		case !changes:
+			if !res.OK || len(sent) != 2 || !bytes.Contains(sent[1].body, []byte("agreed")) {
+				t.Errorf("%+v, %d requests", res.Error, len(sent))
+			}
+		case res.OK || res.Error.Code != protocol.StepFailed || len(sent) != 1:
+			t.Errorf("%+v, %d requests", res.Error, len(sent))
+		case res.Error.Details["error"].(*protocol.Error).Code != protocol.ConfirmRequired:
+			t.Errorf("%+v", res.Error.Details["error"])
+		}
 	}
 }

@@ -18,7 +18,7 @@ func (r *run) previewed() {
 		return
 	}
 	s := r.s
-	s.Principal, s.Parent, s.Confirmed, s.Shown = c.approval.By, r.id, false, false
+	s.Principal, s.Parent, s.Confirmed, s.Shown, s.Seen = c.approval.By, r.id, false, false, ""
 	res := r.p.Exec(r.ctx, s, approval.PreviewEnvelope(r.pack.ID, c.approval.Preview, raw(args)))
 	if res.OK && approval.PreviewHash(res) == c.approval.Shown {
 		c.given, c.by, c.reason = true, byApproval, ""

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -202,6 +204,7 @@ func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 		without = r.foreseen(open)
 	}
 	var list []*jsondoc.Node
+	r.seen = map[string][]string{}
 	for i, s := range steps {
 		if *left--; *left < 0 {
 			break
@@ -213,6 +216,10 @@ func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 				sub.open = common(args[i], without[i])
 			}
 			n = sub.stepPlan(n, left)
+			if sub.world != nil && !asksItself(sub.verb) {
+				key := callKey(s.Pack, s.Verb, args[i])
+				r.seen[key] = append(r.seen[key], sub.exact())
+			}
 		}
 		list = append(list, n)
 	}
@@ -270,27 +277,42 @@ func (r *run) stepPlan(n *jsondoc.Node, left *int) *jsondoc.Node {
 	return n.With("blocked", jsondoc.Str(err.Message))
 }
 
-// foresaw says whether a call of this approved composite is one whose arguments a person saw, each once.
-func (r *run) foresaw(pack, verb string, args []byte) bool {
-	if r.expected == nil {
-		r.expected = map[string]int{}
-		known := r.foreseen(r.args)
-		for i, s := range r.verb.Adapter.Steps() {
-			if _, verb, err := r.stepVerb(s); known[i] != nil && err == nil && !asksItself(verb) {
-				r.expected[callKey(s.Pack, s.Verb, known[i])]++
-			}
-		}
-	}
+// foresaw finds what a person saw of a call of this approved composite: the same arguments, each once, and what exactly
+// they would run. The call itself compares that when its turn has come, since files may be others by then.
+func (r *run) foresaw(pack, verb string, args []byte) (exact string, ok bool) {
 	n, faults := jsondoc.Parse(args, jsondoc.Limits{Bytes: len(args), Depth: envelopeDepth})
 	if n == nil || len(faults) > 0 {
-		return false
+		return "", false
 	}
 	key := callKey(pack, verb, n)
-	if r.expected[key] == 0 {
+	if len(r.seen[key]) == 0 {
+		return "", false
+	}
+	exact, r.seen[key] = r.seen[key][0], r.seen[key][1:]
+	return exact, true
+}
+
+// exact tells what would run from anything else: the pack, and the whole picture, with what a composite's secret decides.
+func (r *run) exact() string {
+	open, seen, left := r.open, r.seen, maxShownSteps
+	r.open = nil
+	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "plan", r.picture(&left)).Canonical(nil))
+	r.open = open
+	if seen != nil {
+		r.seen = seen
+	}
+	return hex.EncodeToString(sum[:])
+}
+
+// asSeen says whether a confirmed step is what the person saw who approved its composite (§15.2).
+func (r *run) asSeen() bool {
+	if r.s.Seen == "" {
+		return true
+	}
+	if r.world == nil && r.look() != nil {
 		return false
 	}
-	r.expected[key]--
-	return true
+	return r.exact() == r.s.Seen
 }
 
 func callKey(pack, verb string, args *jsondoc.Node) string {

@@ -27,31 +27,31 @@ type run struct {
 	step    int
 	ran     bool // the intent stands in the audit
 
-	req        request            // 1
-	state      *store.State       // 2
-	pack       *gate.Loaded       // 2
-	verb       *gate.Verb         // 3
-	asked      grant.Request      // 4
-	decision   grant.Decision     // 4, again at 5 with the arguments
-	args       *jsondoc.Node      // 5
-	open       *jsondoc.Node      // 5: of a step that is looked at, what of its arguments is not a secret's; nil: all
-	call       *adapter.Call      // 5
-	recorded   *protocol.Result   // 5: what the idempotency key has answered before
-	recordedBy string             // 5: in which run
-	confirm    confirmation       // 6
-	opened     *approval.Approval // 6: what was asked of a person
-	fresh      bool               // 6: and asked by this run first
-	minted     *binding.Minted    // 7
-	owner      string             // 7: who connected; "" when nothing of a person's is used
-	mask       *mask              // 7
-	world      *gate.World        // 8
-	box        sandbox.Box        // 8
-	guarded    *protect.Guard     // 8, until 9 is over
-	held       *approval.Held     // 8: the claimed key
-	spent      bool               // 8: the approval is this run's
-	changes    []protect.Change   // 9
-	expected   map[string]int     // 9: calls of a composite that a person saw
-	unseen     error              // 9: nobody could look at what changed
+	req        request             // 1
+	state      *store.State        // 2
+	pack       *gate.Loaded        // 2
+	verb       *gate.Verb          // 3
+	asked      grant.Request       // 4
+	decision   grant.Decision      // 4, again at 5 with the arguments
+	args       *jsondoc.Node       // 5
+	open       *jsondoc.Node       // 5: of a step that is looked at, what of its arguments is not a secret's; nil: all
+	call       *adapter.Call       // 5
+	recorded   *protocol.Result    // 5: what the idempotency key has answered before
+	recordedBy string              // 5: in which run
+	confirm    confirmation        // 6
+	opened     *approval.Approval  // 6: what was asked of a person
+	fresh      bool                // 6: and asked by this run first
+	minted     *binding.Minted     // 7
+	owner      string              // 7: who connected; "" when nothing of a person's is used
+	mask       *mask               // 7
+	world      *gate.World         // 8
+	box        sandbox.Box         // 8
+	guarded    *protect.Guard      // 8, until 9 is over
+	held       *approval.Held      // 8: the claimed key
+	spent      bool                // 8: the approval is this run's
+	changes    []protect.Change    // 9
+	seen       map[string][]string // 6: what a person is shown of a composite's calls, exactly, by their arguments
+	unseen     error               // 9: nobody could look at what changed
 }
 
 func (p *Pipeline) newRun(ctx context.Context, s protocol.Session) *run {

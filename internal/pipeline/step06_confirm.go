@@ -46,7 +46,7 @@ func (r *run) weigh() *protocol.Error {
 	}
 	c.message = r.verb.Entry.Sentence(r.shownArgs())
 	switch {
-	case r.s.Confirmed:
+	case r.s.Confirmed && r.asSeen():
 		c.given, c.by = true, "composite"
 	case r.req.approval != "":
 		return r.approvedAs(r.req.approval)

@@ -68,6 +68,10 @@ func (r *run) sub(ctx context.Context, pack, verb string, args json.RawMessage) 
 	s := r.s
 	s.Parent = r.id
 	s.Shown = r.confirm.by == byApproval || r.s.Shown
-	s.Confirmed = r.confirm.needed && r.confirm.given && (!s.Shown || r.foresaw(pack, verb, args))
+	covered := true
+	if s.Seen = ""; s.Shown {
+		s.Seen, covered = r.foresaw(pack, verb, args)
+	}
+	s.Confirmed = r.confirm.needed && r.confirm.given && covered
 	return r.p.Exec(ctx, s, envelope)
 }

@@ -123,6 +123,8 @@ type Session struct {
 	Confirmed bool
 	// Shown says that a person approved the composite above: that covers the steps whose arguments he was shown (§15.2).
 	Shown bool
+	// Seen is what exactly a person saw of this step, as a hash (§15.2); "" where nothing was shown.
+	Seen string
 }
 
 // Envelope is an exec request (§6.1). Faces build one and hand its JSON to the Executor, so that every
