@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hcpx/internal/gate"
+	"hcpx/internal/order"
 	"hcpx/internal/protocol"
 	"hcpx/internal/store"
 )
@@ -98,7 +99,7 @@ func versions(pattern string) []string {
 		n, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(dir)), 64) // what is no number comes last
 		return n
 	}
-	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(number(b), number(a)) })
+	order.By(dirs, func(a, b string) int { return cmp.Compare(number(b), number(a)) })
 	return dirs
 }
 
