@@ -41,7 +41,7 @@ func (l *Lifecycle) scripted(st *store.State, b protocol.AllowedBin) (why, fix s
 			}
 			packs = append(packs, id)
 			ban := "is not allowed to " + strings.Join(packs, ", ")
-			if s.Instead == "" {
+			if s.Instead == "" && !l.embedded(id) {
 				ban += ", whose uses must name it"
 			}
 			why, fix = notRun(b, ban, s.Missing), l.unscripted(b, s.Fix(l.remake(b, id, "")))
@@ -103,10 +103,16 @@ func versions(pattern string) []string {
 	return dirs
 }
 
+// embedded says whether an installed pack came with the program.
+func (l *Lifecycle) embedded(id string) bool {
+	meta, err := l.Store.Meta(id)
+	return err == nil && meta.Source == store.Shipped
+}
+
 // remake is the command for what only another uses of the pack would mend. Nobody edits a pack that ships: there the
 // program behind the script is to be allowed, by whoever knows where it lies. first is what a pack's author does before.
 func (l *Lifecycle) remake(b protocol.AllowedBin, id, first string) string {
-	if meta, err := l.Store.Meta(id); err == nil && meta.Source == store.Shipped {
+	if l.embedded(id) {
 		return "hcpx allow " + dangerousFlag(b) + "/PATH/TO/" + filepath.Base(b.Name)
 	}
 	return first + l.Gate.Again(id)
