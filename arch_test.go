@@ -64,7 +64,7 @@ var rooms = []struct {
 	{"internal/imports", "order protocol egress jsondoc manifest skill grant lint"},
 	{"internal/conformance", "order protocol jsondoc examples"},
 	{"internal/pipeline", "order protocol protect jsondoc manifest policy pack grant binding sandbox adapter audit store approval gate"},
-	{"internal/lifecycle", "protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate projection"},
+	{"internal/lifecycle", "order protocol places egress protect jsondoc stamp manifest policy skill pack lint grant binding sandbox adapter adapter/composite audit store settings session learn approval gate projection"},
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite adapter/openapi audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest adapter/composite jq/worker audit grant settings session approval lifecycle lint conformance app examples demogit"},

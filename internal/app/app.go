@@ -275,7 +275,7 @@ func (a *App) newLifecycle() *lifecycle.Lifecycle {
 	return &lifecycle.Lifecycle{
 		Store: a.store(), Audit: a.audit(), Gate: a.gate(), Now: a.o.Now, NewID: ids(a.o.Now),
 		Limits:  pack.Limits{Files: int(a.settings.PackFiles), Bytes: a.settings.PackBytes},
-		Shipped: shipped{}, Path: a.o.Getenv("PATH"), AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe, Keeper: a.vault(),
+		Shipped: shipped{}, Path: a.o.Getenv("PATH"), Versions: "/usr/lib/*/*/bin", AuditHealth: a.auditHealth, Settings: a.fault, Scratch: a.probe, Keeper: a.vault(),
 		Run: func(ctx context.Context, s protocol.Session, envelope []byte) protocol.Result {
 			return a.exec().Exec(ctx, s, envelope)
 		},

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +95,11 @@ func runMCP(ctx context.Context, d *deps, o mcpOptions) error {
 	s, person, refusal := a.Serve(caller)
 	if refusal != nil {
 		return refusal
+	}
+	for _, id := range o.Packs { // a host waits for it, and it may come while this runs
+		if !slices.Contains(a.PackIDs(), id) {
+			d.note(fmt.Sprintf("no pack %q is installed: until one is, nothing of it is served", clean(id)))
+		}
 	}
 	m := MCP{Commands: o.Tools == "commands", Packs: o.Packs, App: a, Session: s, Person: person, Shown: shownText, In: d.env.In, Out: d.env.Out, Log: d.env.Err,
 		Version: buildVersion().Version, Now: d.env.Now}

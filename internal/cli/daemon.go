@@ -46,7 +46,7 @@ func (d *deps) machine() composite.Machine {
 // daemons says whether a command line is the daemon's: it gets the same argv.
 func daemons(args []string) bool {
 	switch word, rest := commandWord(args); word {
-	case "demo", "mcp", "serve", "sense", "push", "pull":
+	case "demo", "mcp":
 		return true
 	case "import":
 		what, _ := commandWord(rest)
@@ -71,6 +71,18 @@ func (d *deps) handOver(args []string) error {
 		return missing("in " + filepath.Dir(program))
 	}
 	return nil
+}
+
+// unbuilt answers a word that is kept for hcpx itself and is none of its commands (§2.2): no pack has that name, so it is
+// none that is missing. What hcpxd will do is component_missing as long as it doesn't (§11).
+func unbuilt(word string) error {
+	switch word {
+	case "serve", "sense", "push", "pull":
+		return protocol.Fail(protocol.ComponentMissing, fmt.Sprintf("hcpx %s is hcpx's own and not built yet, neither here nor in %s.", word, daemon)).WithHint("hcpx help")
+	case "pack", "search", "sync", "check", "init", "dev", "generate", "adopt", "export":
+		return usage("", "hcpx %s is hcpx's own and not built yet; no pack has that name", word)
+	}
+	return usage("", "%s is a word that hcpx keeps for itself: it is no command, and no pack has that name", word)
 }
 
 // componentMissing is the answer to a word whose program is not there.

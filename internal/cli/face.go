@@ -142,7 +142,7 @@ func faceWords(m *manifest.Manifest, key string) []string {
 	return strings.Split(key, ".")
 }
 
-// unknownCommand answers a word that is neither hcpx's own nor a pack's: what is nearest, and how a pack comes here.
+// unknownCommand answers a word that is neither a command of hcpx nor a pack's: what is nearest, and how a pack comes here.
 func (d *deps) unknownCommand(name string) error {
 	var names []string
 	for _, e := range table() {
@@ -152,6 +152,9 @@ func (d *deps) unknownCommand(name string) error {
 	}
 	if a, err := d.app(); err == nil {
 		names = append(names, a.PackIDs()...)
+	}
+	if manifest.Reserved(name) && name != manifest.Bootstrap {
+		return unbuilt(name)
 	}
 	shown := clip(clean(name))
 	said, hint := fmt.Sprintf("There is no command %q, and no pack of that name is installed", shown), "hcpx help"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"hcpx/internal/audit"
 	"hcpx/internal/lifecycle"
@@ -125,6 +126,9 @@ func explainDetails(p *page, e *protocol.Error) {
 	if body, ok := e.Details["body"].(string); ok && body != "" && e.Code == protocol.UpstreamError {
 		p.raw(p.paint(faint, "the server's own words:") + "\n")
 		p.given(terminated(body))
+	}
+	if done := decode[[]string](e.Details["completed"]); len(done) > 0 {
+		p.line("done before it, and not undone: %s", strings.Join(done, ", "))
 	}
 	if inner := decode[*protocol.Error](e.Details["error"]); inner != nil { // the failing step's own
 		explainDetails(p, inner)

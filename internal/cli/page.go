@@ -197,3 +197,11 @@ func quote(a string) string {
 		return "'" + a + "'"
 	}
 }
+
+// counted is a number with its noun.
+func counted[N int | int64 | uint64](n N, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

@@ -157,9 +157,13 @@ func runAuditVerify(_ context.Context, d *deps, o verifyOptions) error {
 			return
 		}
 		showReport(p, report)
-		p.styled(good, "%d entries in %d segments verify against the signed head", report.Head.Seq, report.Segments)
+		entries, verify := counted(report.Head.Seq, "entry", "entries"), "verify"
+		if report.Head.Seq == 1 {
+			verify = "verifies"
+		}
+		p.styled(good, "%s in %s %s against the signed head", entries, counted(report.Segments, "segment", "segments"), verify)
 		if a := report.Anchors; a != nil {
-			p.styled(good, "%d heads that were kept fit, the newest at entry %d", a.Heads, a.Newest)
+			p.styled(good, "%s, the newest at entry %d", counted(a.Heads, "head that was kept fits", "heads that were kept fit"), a.Newest)
 			return
 		}
 		p.next("hcpx audit head --json")

@@ -48,7 +48,7 @@ func runAuditExport(_ context.Context, d *deps, o exportOptions) error {
 		return err
 	}
 	return d.show(exportView{path, o.Format, x.entries}, func(p *page) {
-		p.styled(good, "%d entries are in %s", x.entries, path)
+		p.styled(good, "%s in %s", counted(x.entries, "entry is", "entries are"), path)
 	})
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 )
 
 // runImportOpenAPI asks the daemon's own part, which the core does not have (§11).
@@ -42,5 +43,9 @@ func showImport(p *page, r ImportReport) {
 	for _, line := range r.Decide {
 		p.line("  %s", line)
 	}
-	p.next("hcpx lint "+quote(r.Dir), "hcpx add "+quote(r.Dir))
+	dir := r.Dir // which add would take for the id of a pack without a slash
+	if !strings.Contains(dir, "/") {
+		dir = "./" + dir
+	}
+	p.next("hcpx lint "+quote(dir), "hcpx add "+quote(dir))
 }

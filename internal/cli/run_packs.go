@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"hcpx/internal/app"
@@ -79,7 +80,7 @@ func runLint(_ context.Context, d *deps, o lintOptions) error {
 			p.styled(good, "no issues")
 			p.next("hcpx install " + strings.Join(o.Dirs, " "))
 		default:
-			p.line("%d errors, %d warnings", failures, warnings)
+			p.line("%s, %s", counted(failures, "error", "errors"), counted(warnings, "warning", "warnings"))
 		}
 	})
 	if err == nil && protocol.HasErrors(v.Issues) {
@@ -203,7 +204,11 @@ func runAdd(_ context.Context, d *deps, o addOptions) error {
 		if v.Activated {
 			p.line("activated in session %s", v.Session)
 		}
-		p.next(d.here("hcpx availability "+v.Pack.PackID), "hcpx skill "+v.Pack.PackID)
+		next := []string{d.here("hcpx availability " + v.Pack.PackID), "hcpx skill " + v.Pack.PackID}
+		if v.Connect != "" {
+			next = slices.Insert(next, 0, v.Connect)
+		}
+		p.next(next...)
 	})
 }
 

@@ -78,7 +78,14 @@ func showRevocations(p *page, list []lifecycle.Revocation) {
 func runAvailability(_ context.Context, d *deps, o packsOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.AvailabilityView, *protocol.Error) {
 		return l.Availability(s, o.IDs)
-	}, showAvailability)
+	}, func(p *page, v lifecycle.AvailabilityView) {
+		showAvailability(p, v)
+		var next []string
+		for _, id := range unconnected(v) {
+			next = append(next, d.here("hcpx connect "+id))
+		}
+		p.next(append(next, "hcpx exec PACK VERB --plan -- …")...)
+	})
 }
 
 func showAvailability(p *page, v lifecycle.AvailabilityView) {
@@ -98,7 +105,19 @@ func showAvailability(p *page, v lifecycle.AvailabilityView) {
 		}
 	}
 	p.table([]string{"pack / command", "status", "effect", "because"}, rows)
-	p.next("hcpx exec PACK VERB --plan -- …")
+}
+
+// unconnected are the packs of which some command wants a credential.
+func unconnected(v lifecycle.AvailabilityView) []string {
+	var ids []string
+	for _, k := range v.Packs {
+		for _, c := range k.Commands {
+			if c.Reason == protocol.NotConnected && !slices.Contains(ids, k.PackID) {
+				ids = append(ids, k.PackID)
+			}
+		}
+	}
+	return ids
 }
 
 func commandRow(key string, c lifecycle.CommandAvailability) []cell {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hcpx/internal/lifecycle"
 	"hcpx/internal/protocol"
 )
 
@@ -99,6 +100,36 @@ func Test_10_2_RefusalsAreShown(t *testing.T) {
 	}
 }
 
+// §3.5: of a composite that failed a person sees the steps that were done and stay so.
+func Test_3_5_WhatWasDoneBeforeIsShown(t *testing.T) {
+	outer := protocol.Fail(protocol.StepFailed, "It stopped.").With("completed", []string{"create", "fill"}).With("error", protocol.Fail(protocol.CommandFailed, "No."))
+	var b bytes.Buffer
+	explainDetails(&page{out: &b}, outer)
+	if got := b.String(); got != "done before it, and not undone: create, fill\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A number has its noun.
+func TestANumberHasItsNoun(t *testing.T) {
+	for n, want := range []string{"0 errors", "1 error", "2 errors"} {
+		if got := counted(n, "error", "errors"); got != want {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// §15.6: the next command takes the directory that was written, also where its name could be a pack's id.
+func Test_15_6_TheNextCommandAddsTheDirectory(t *testing.T) {
+	for dir, want := range map[string]string{"p": "hcpx add ./p", "a/p": "hcpx add a/p", "/p": "hcpx add /p"} {
+		var b bytes.Buffer
+		showImport(&page{out: &b}, ImportReport{Dir: dir})
+		if got := b.String(); !strings.Contains(got, want+"\n") {
+			t.Errorf("%s: %q", dir, got)
+		}
+	}
+}
+
 // §3.5: of a composite that failed a person sees the failing step's last words.
 func Test_3_5_TheLastWordsOfAStepAreShown(t *testing.T) {
 	inner := protocol.Fail(protocol.CommandFailed, "ls failed.").With("stderr_tail", "no such file\n")
@@ -106,6 +137,16 @@ func Test_3_5_TheLastWordsOfAStepAreShown(t *testing.T) {
 	var b bytes.Buffer
 	explainDetails(&page{out: &b}, outer)
 	if got := b.String(); !strings.Contains(got, "last words:\nno such file\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+// §11.2: where a command wants a credential the page says which packs are to be connected.
+func Test_11_2_NotConnectedNamesConnect(t *testing.T) {
+	wants := map[string]lifecycle.CommandAvailability{"read": {Reason: protocol.NotConnected}, "write": {Reason: protocol.NotConnected}}
+	other := map[string]lifecycle.CommandAvailability{"read": {Reason: protocol.GrantMissing}, "write": {Executable: true}}
+	got := unconnected(lifecycle.AvailabilityView{Packs: []lifecycle.PackAvailability{{PackID: "shop", Commands: wants}, {PackID: "git", Commands: other}}})
+	if len(got) != 1 || got[0] != "shop" {
 		t.Errorf("%q", got)
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 // This file is §6.7: words of the command line become arguments. It is pure, and it judges no value: a
 // word that does not fit the type it is declared with stays the string that was typed, and the schema
-// refuses it at step 5. What can't be said as arguments at all is a violation.
+// refuses it at step 5. What can't be said as arguments at all is a violation, and so is JSON behind = where only JSON
+// would do, since what is wrong there is the form.
 //
 // k=v is typed by the first type that the schema lists for the property and that v has the form of:
 // integer and number keep their literal, boolean is true or false, null is null, string is v as it
@@ -111,7 +112,26 @@ func (b *builder) word(w string) {
 		return
 	}
 	node, whole := shape.read(value)
+	if shape.wantsJSON(node, value) {
+		b.refuse(jsondoc.Pointer(path...), "%s takes JSON, and = gives a text: write %s:=JSON", clip(clean(key)), clip(clean(key)))
+	}
 	f.add(node, whole)
+}
+
+// wantsJSON says whether a value looks like the object or array that the schema asks for, and came as the text that it
+// never takes: then the form of the word is wrong and not the value.
+func (t typing) wantsJSON(read *jsondoc.Node, v string) bool {
+	if read.Kind != jsondoc.String || t.takesText() {
+		return false
+	}
+	text := strings.TrimSpace(v)
+	return strings.HasPrefix(text, "{") && (t.takes("object") || t.takes("array")) || strings.HasPrefix(text, "[") && t.takes("array")
+}
+
+// takesText says whether a text may be the value, or an item of it (a list of lists takes none from =).
+func (t typing) takesText() bool {
+	free := func(t typing) bool { return len(t.types()) == 0 || t.takes("string") }
+	return free(t) || t.takes("array") && free(t.items())
 }
 
 // json reads the value of k:=JSON.

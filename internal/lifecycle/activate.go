@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"hcpx/internal/gate"
 	"hcpx/internal/protocol"
@@ -94,8 +96,11 @@ func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []st
 			view.Packs[i].Note = "what is kept for it stays: only who may disconnect it deletes that"
 		}
 		ended, left := l.sweep(ctx, []string{secrets[p.PackID]})
+		if left == nil && l.deleted(secrets[p.PackID]) {
+			view.Packs[i].Note = "its credential was deleted here; hcpx connect " + p.PackID + " asks for it again"
+		}
 		for _, e := range ended {
-			view.Packs[i].Note = e.Message
+			view.Packs[i].Note = strings.TrimPrefix(view.Packs[i].Note+"; "+e.Message, "; ")
 		}
 		if left != nil {
 			view.Packs[i].Note = left.Message // it is deactivated all the same (§11.1)
@@ -105,6 +110,12 @@ func (l *Lifecycle) Deactivate(ctx context.Context, s protocol.Session, ids []st
 		}
 	}
 	return view, nil
+}
+
+// deleted says whether what was kept under a name is gone, as nothing uses it any more.
+func (l *Lifecycle) deleted(name string) bool {
+	st, err := l.state()
+	return name != "" && err == nil && !slices.Contains(st.Secrets, name)
 }
 
 // turn applies a change to each pack and answers the audit's detail, nil when nothing changed.

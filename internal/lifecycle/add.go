@@ -48,8 +48,26 @@ func (l *Lifecycle) Add(s protocol.Session, name string, o AddOptions) (AddView,
 	}
 	session, err := l.Activate(s, []string{view.Pack.PackID})
 	view.Changed = view.Changed || session.Changed
-	view.Activated = err == nil
+	if view.Activated = err == nil; view.Activated {
+		view.Connect = l.unconnected(s, view.Pack.PackID)
+	}
 	return view, err
+}
+
+// unconnected is the command that connects a pack of the session, "" where nothing is missing.
+func (l *Lifecycle) unconnected(s protocol.Session, id string) string {
+	st, err := l.state()
+	if err != nil {
+		return ""
+	}
+	loaded, err := l.Gate.Pack(st, s.ID, id)
+	if err != nil {
+		return ""
+	}
+	if err := l.Gate.Connected(st, s.ID, loaded); err != nil && err.Code == protocol.NotConnected {
+		return err.Hint
+	}
+	return ""
 }
 
 // addAdmitted: allowing needs a person, which no grant replaces, and installing needs its capability.

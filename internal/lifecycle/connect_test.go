@@ -338,3 +338,26 @@ func Test_8_5_TheEndTellsWhatTheServerSaid(t *testing.T) {
 		t.Error("something is kept")
 	}
 }
+
+// §8.5: whoever deactivates a pack is told that its credential goes with it, and only where it does; add says how a pack gets one.
+func Test_8_5_ACredentialNeitherComesNorGoesUnsaid(t *testing.T) {
+	w, v := keeping(t)
+	dir := w.pack("notes", withSource("user", `{ "kind": "token" }`, "")...)
+	added, err := w.Add(ada, dir, AddOptions{Yes: true})
+	if err != nil || added.Connect != "hcpx connect notes" {
+		t.Fatalf("add: %q %v", added.Connect, err)
+	}
+	if free, err := w.Add(ada, w.pack("open"), AddOptions{Yes: true}); err != nil || free.Connect != "" {
+		t.Errorf("add without a credential: %q %v", free.Connect, err)
+	}
+	w.connect(ada, "notes", typing(typed))
+	if again, err := w.Add(ada, dir, AddOptions{Yes: true}); err != nil || again.Connect != "" {
+		t.Errorf("add again: %q %v", again.Connect, err)
+	}
+	for _, want := range []string{"its credential was deleted here; hcpx connect notes asks for it again", ""} {
+		view, err := w.Deactivate(t.Context(), ada, []string{"notes"})
+		if err != nil || view.Packs[0].Note != want || kept(t, v, "local/human:ada/pack/notes") {
+			t.Errorf("%+v %v", view, err)
+		}
+	}
+}

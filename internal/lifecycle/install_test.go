@@ -353,6 +353,13 @@ func Test_2_1_AnArchiveCannotGrowPastTheLimits(t *testing.T) {
 	refused(t, err, protocol.LintFailed)
 	_, err = w.Install(ada, []string{"oci://registry.example.org/notes"}, InstallOptions{})
 	refused(t, err, protocol.ComponentMissing)
+	_, same := w.Add(ada, "oci://registry.example.org/notes", AddOptions{Yes: true})
+	refused(t, same, protocol.ComponentMissing)
+	for _, e := range []*protocol.Error{err, same} {
+		if strings.Contains(e.Message, "hcpxd") || !strings.Contains(e.Message, "not built yet") {
+			t.Errorf("%s", e.Message) // a program beside this one would not mend it
+		}
+	}
 }
 
 func Test_15_4_WhatCannotBeRecordedIsNotDone(t *testing.T) {

@@ -43,6 +43,9 @@ type Lifecycle struct {
 	Shipped fs.FS
 	// Path is the operator's PATH, in which the allow-list finds names at the moment of allowing (§10.2).
 	Path string
+	// Versions is a pattern of directories out of PATH in which a system keeps the versions of programs, "" for none:
+	// only hints look there.
+	Versions string
 	// Scratch makes a sandbox like Gate's whose private directories lie in dir; nil means Gate's own.
 	Scratch func(dir string) sandbox.Sandbox
 	// Sources are patterns of where packs may come from (§9.3); nil means anywhere.

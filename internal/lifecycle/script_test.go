@@ -90,3 +90,29 @@ func Test_10_2_AScriptAloneNeedsItsInterpreters(t *testing.T) {
 		t.Errorf("%q %v", view.Notes, err)
 	}
 }
+
+// A pack that ships has uses that nobody edits: the hint is the program behind its script, the newest of those that the
+// system keeps by version, and never to add the pack again.
+func Test_10_2_TheScriptOfAShippedPackIsMendedByAllow(t *testing.T) {
+	w := newWorld(t)
+	write(t, filepath.Join(w.bin, "tool"), "#!"+filepath.Join(w.bin, "bash")+"\nexec manager tool\n", 0o755)
+	w.Shipped = os.DirFS(filepath.Dir(w.pack("notes")))
+	view, err := w.Add(ada, "notes", AddOptions{Yes: true})
+	if err != nil || !strings.Contains(view.Pack.Note, "hcpx allow /PATH/TO/tool") || strings.Contains(view.Pack.Note, "hcpx add") {
+		t.Errorf("add: %q %v", view.Pack.Note, err)
+	}
+	behind := t.TempDir()
+	w.Versions = filepath.Join(behind, "*", "*", "bin")
+	for _, version := range []string{"9.6", "16", "15", "old"} {
+		write(t, filepath.Join(behind, "tools", version, "bin", "tool"), "\x7fELF", 0o755)
+	}
+	write(t, filepath.Join(behind, "tools", "17", "bin", "tool"), "#!"+filepath.Join(w.bin, "bash")+"\n", 0o755) // a script too
+	want := "hcpx allow " + filepath.Join(behind, "tools", "16", "bin", "tool")
+	found := false
+	for _, f := range w.Doctor(ada).Findings {
+		found = found || f.Area == "program" && f.Subject == "tool" && f.Fix == want
+	}
+	if !found {
+		t.Errorf("doctor does not name %s: %+v", want, w.Doctor(ada).Findings)
+	}
+}

@@ -29,10 +29,10 @@ type source struct {
 }
 
 // open takes a directory or an archive (§11). What can't be read as either is pack.unreadable, as lint
-// says it; an address of a registry belongs to the other program.
+// says it; registries are not built yet.
 func (l *Lifecycle) open(name string) (*source, *protocol.Error) {
 	if strings.HasPrefix(name, "oci://") {
-		return nil, protocol.Fail(protocol.ComponentMissing, "Packs of a registry are fetched by hcpxd, which is not installed beside hcpx.").
+		return nil, protocol.Fail(protocol.ComponentMissing, "Registries are not built yet: a pack comes from a directory, a .tgz or a .zip.").
 			WithHint("hcpx install DIR")
 	}
 	place, err := filepath.Abs(name)

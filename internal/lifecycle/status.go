@@ -39,7 +39,7 @@ func (l *Lifecycle) health(s protocol.Session) *health {
 	} else {
 		h.st = st
 		h.view.Active = append(h.view.Active, st.Session(s.ID).Activated...)
-		h.ok("state", "state.json", fmt.Sprintf("It can be read: %d grants, %d allowed programs.", len(st.Grants), len(st.Bins)))
+		h.ok("state", "state.json", fmt.Sprintf("It can be read. Grants: %d, allowed programs: %d.", len(st.Grants), len(st.Bins)))
 	}
 	h.settingsStand()
 	h.auditStands()

@@ -117,6 +117,7 @@ type AddView struct {
 	Activated bool          `json:"activated"`
 	Session   string        `json:"session"`
 	Consent   *Consent      `json:"consent,omitempty"` // what was consented to
+	Connect   string        `json:"connect,omitempty"` // the command that gives it the credential that it needs
 }
 
 // ListView answers list.

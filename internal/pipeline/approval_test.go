@@ -161,7 +161,10 @@ func Test_15_2_WhatConfirmsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, id := fresh(t)
-			r.unconfirmed(c.do(r, id), c.why)
+			res := r.unconfirmed(c.do(r, id), c.why)
+			if said := strings.Contains(res.Error.Hint, "a person said no"); said != (c.why == approval.ReasonRejected) {
+				t.Errorf("hint: %s", res.Error.Hint)
+			}
 			if a, err := r.p.approvals.Find(id); err != nil || a.State == approval.Spent {
 				t.Errorf("it was spent: %+v %v", a, err)
 			}

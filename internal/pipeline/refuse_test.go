@@ -59,6 +59,26 @@ func Test_9_7_ARefusalOfTheFacePassesTheStepsBefore(t *testing.T) {
 	}
 }
 
+// §12.1: what cannot be said and what the schema refuses is told at once, each once.
+func Test_12_1_AllThatIsWrongIsToldAtOnce(t *testing.T) {
+	r := newRig(t)
+	why := protocol.Fail(protocol.InvalidArgs, "No.").With("violations", []protocol.Violation{{Message: "There is no flag --extra."}})
+	why.Step = 5
+	res := r.p.Refuse(t.Context(), r.s, []byte(`{"pack_id":"tool","verb_key":"move","args":{"to":5,"zip":1}}`), why)
+	told := res.Error.Details["violations"].([]protocol.Violation)
+	if len(told) != 3 || told[0].Message != "There is no flag --extra." || told[1].Pointer != "/to" || told[2].Pointer != "/zip" {
+		t.Errorf("%+v", told)
+	}
+	for _, args := range []string{`{"to":5}`, `{}`} { // as it was refused, and as it is missing then
+		why := protocol.Fail(protocol.InvalidArgs, "No.").With("violations", []protocol.Violation{{Pointer: "/to", Message: "--to is given twice."}})
+		why.Step = 5
+		res := r.p.Refuse(t.Context(), r.s, []byte(`{"pack_id":"tool","verb_key":"move","args":`+args+`}`), why)
+		if told := res.Error.Details["violations"].([]protocol.Violation); len(told) != 1 {
+			t.Errorf("%s: %+v", args, told)
+		}
+	}
+}
+
 // §6.5: how many invalid sequences were replaced is a note for a person, and no part of the envelope.
 func Test_6_5_ReplacedSequencesAreNoted(t *testing.T) {
 	for stdout, want := range map[string]string{"fine": "", "a\xff": "One sequence", "a\xff\n\xfeb": "2 sequences"} {

@@ -143,6 +143,8 @@ func (r *run) unconfirmed() *protocol.Error {
 			WithHint(fmt.Sprintf("a person decides: hcpx approvals show %s; once it is approved, repeat with \"confirm\": %q, or --approval %s", id, id, id))
 	case asks: // too many are open
 		return e.WithHint("hcpx approvals list")
+	case c.reason == approval.ReasonRejected:
+		return e.WithHint("a person said no: change the request, or leave it, and ask the person before asking again")
 	case r.s.Principal.Agent() && !r.ownCounts():
 		return e.WithHint("repeat it without an id to ask again")
 	}

@@ -201,6 +201,18 @@ func Test_3_6_CancelAndTimeout(t *testing.T) {
 	}
 }
 
+// Where no connection is made nothing was sent, which is known; where it breaks off that is not.
+func Test_3_6_WhetherItWasCarriedOut(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	for _, want := range []string{"whether it was carried out is not known", "nothing was sent"} {
+		_, err := send(t, context.Background(), fixture{server: s.URL, document: op("post", "/x", "")}.command(t, Options{}), `{}`)
+		if err == nil || err.Code != protocol.UpstreamError || !strings.HasSuffix(err.Message, "; "+want+".") {
+			t.Errorf("%s: %+v", want, err)
+		}
+		s.Close() // and from here on nobody listens there
+	}
+}
+
 func Test_3_6_AddressesAreJudgedBeforeAByteIsSent(t *testing.T) {
 	addr := func(s string) netip.Addr { return netip.MustParseAddr(s) }
 	var dialed []string

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,6 +45,7 @@ type sending struct {
 	client   *client
 	run      *adapter.Run
 	attempts int
+	sent     bool // something may have reached the server
 }
 
 // Run sends the request and makes the result of the answer (§3.6).
@@ -62,6 +64,7 @@ func (s *sending) send(ctx context.Context) (*reply, *protocol.Error) {
 	for wait := firstWait; ; wait *= 2 {
 		s.attempts++
 		rep, err := s.follow(ctx)
+		s.sent = s.sent || !undialed(err)
 		var refusal *protocol.Error
 		if errors.As(err, &refusal) {
 			return nil, refusal
@@ -87,6 +90,13 @@ func (s *sending) send(ctx context.Context) (*reply, *protocol.Error) {
 			return rep, nil
 		}
 	}
+}
+
+// undialed says whether no connection was made for a request, so that nothing of it was sent.
+func undialed(err error) bool {
+	var dns *net.DNSError
+	var op *net.OpError
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // busy are the answers that mean another time.
@@ -285,8 +295,11 @@ func (s *sending) fault(ctx context.Context, err error) *protocol.Error {
 
 // unknown is the end of a sentence about a request that may have been carried out.
 func (s *sending) unknown() string {
-	if s.op.method == http.MethodGet || s.op.method == http.MethodHead {
+	switch {
+	case s.op.method == http.MethodGet || s.op.method == http.MethodHead:
 		return ""
+	case !s.sent:
+		return "; nothing was sent"
 	}
 	return "; whether it was carried out is not known"
 }
