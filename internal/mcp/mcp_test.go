@@ -343,3 +343,16 @@ func Test_15_2_OnlyAMissingConfirmationAsks(t *testing.T) {
 		}
 	}
 }
+
+// §12.2, §9.3: since 2026-07-28 a request names its client itself, and skills are those of that client, in a session or without one.
+func Test_12_2_SkillsAreOfTheClientThatAsks(t *testing.T) {
+	p := &skillParams{}
+	p.SetMeta(map[string]any{sdk.MetaKeyClientInfo: map[string]any{"name": "Other", "version": "1"}})
+	v := face(t, Config{})
+	if s := v.as(clientOf(nil, p)); s.Principal != "agent:other" {
+		t.Errorf("%s", s.Principal)
+	}
+	if s := v.as(clientOf(nil, &skillParams{})); s.Principal != "agent:mcp" {
+		t.Errorf("%s", s.Principal)
+	}
+}
