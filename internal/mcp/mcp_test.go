@@ -344,6 +344,18 @@ func Test_15_2_OnlyAMissingConfirmationAsks(t *testing.T) {
 	}
 }
 
+// §15.2, §3.6: where the caller's own word counts the person is shown the request too, with the hashes of its files.
+func Test_15_2_ARequestIsShown(t *testing.T) {
+	refusal := protocol.Denied("city", "plan", protocol.Fail(protocol.ConfirmRequired, "Plan it?").
+		With("request", json.RawMessage(`{"method":"POST","url":"https://api.example.org/trips","files":[{"path":"a","sha256":"00ff"}]}`)))
+	got := ownWord(protocol.Session{Principal: "service:ci"}, refusal)
+	for _, want := range []string{"service:ci asks to run city/plan", "Plan it?", "https://api.example.org/trips", "00ff"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown: %s", want, got)
+		}
+	}
+}
+
 // §12.2, §9.3: since 2026-07-28 a request names its client itself, and skills are those of that client, in a session or without one.
 func Test_12_2_SkillsAreOfTheClientThatAsks(t *testing.T) {
 	p := &skillParams{}

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -28,10 +30,11 @@ func (p *Pipeline) Plan(ctx context.Context, s protocol.Session, envelope []byte
 		return r.denied(err)
 	}
 	plan := r.plan()
+	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "args", r.args, "plan", plan).Canonical(nil))
 	if r.recorded != nil { // exec would give that run's answer
 		plan = plan.With("recorded", jsondoc.Str(r.recordedBy))
 	}
-	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(plan)}
+	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(plan), Exact: hex.EncodeToString(sum[:])}
 }
 
 // privateHome stands in a plan for the directory that exists only during the run.
