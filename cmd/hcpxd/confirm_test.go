@@ -53,7 +53,7 @@ func Test_15_2_ANoToAnApprovedRequestRunsNothing(t *testing.T) {
 			before      bool // approved before the question, else while it stands
 			want, state string
 		}{
-			{sayNo, false, `"reason":"rejected"`, "withdrawn"}, {sayFalse, true, `"reason":"rejected"`, "withdrawn"},
+			{sayNo, false, `"reason":"withdrawn"`, "withdrawn"}, {sayFalse, true, `"reason":"withdrawn"`, "withdrawn"},
 			{sayCancel, false, `"approval_id"`, "approved"}, {sayCancel, true, `"approval_id"`, "approved"},
 			{sayYes, false, `{"ok":true`, "spent"}, {sayYes, true, `{"ok":true`, "spent"},
 		} {
@@ -81,6 +81,21 @@ func Test_15_2_ANoToAnApprovedRequestRunsNothing(t *testing.T) {
 				t.Errorf("%s %+v: %s", version, tt, v)
 			}
 		}
+	}
+}
+
+// §15.2: what another person approved is not this one's to withdraw; his no ends the call all the same.
+func Test_15_2_ANoToWhatAnotherApproved(t *testing.T) {
+	h := newHome(t)
+	h.run("grant", "human:bob", "verb.exec.write", "--pack", "probe", "--as", "human:ada")
+	say := h.dial("2025-11-25", forms).asked(1)
+	id := approvalID.FindStringSubmatch(h.exec("probe", "set", "--", "n=1"))[1]
+	h.run("approvals", "approve", id, "--as", "human:bob")
+	if got := say(sayNo); !strings.Contains(got, "said no") || strings.Contains(got, `"reason"`) || len(ran(h)) != 0 {
+		t.Errorf("%s, %d runs", got, len(ran(h)))
+	}
+	if v := h.run("approvals", "show", id); !strings.Contains(v, `"state":"approved"`) {
+		t.Error(v)
 	}
 }
 

@@ -195,18 +195,21 @@ func (v *server) agreed(ctx context.Context, req *sdk.CallToolRequest, s protoco
 // declined runs nothing, whatever became of the request meanwhile: an open one is rejected, and what this person approved
 // himself is withdrawn.
 func (v *server) declined(ctx context.Context, req *sdk.CallToolRequest, s protocol.Session, r request, q question) protocol.Result {
-	no := protocol.Fail(protocol.ConfirmRequired, "The person at the client said no; nothing was run.").With("reason", approval.ReasonRejected).
-		WithHint("repeat it without an id to ask again")
-	no.Step = 6
-	if q.id == "" {
+	no := protocol.Fail(protocol.ConfirmRequired, "The person at the client said no; nothing was run.")
+	if no.Step = 6; q.id == "" {
 		return v.Refuse(ctx, s, r.src, no)
 	}
-	_, err := v.Life.Reject(v.person(), q.id, clientName(req.ClientInfo()))
+	became, through := approval.ReasonRejected, clientName(req.ClientInfo())
+	_, err := v.Life.Reject(v.person(), q.id, through)
 	if err != nil && err.Details["state"] == approval.Approved {
-		_, err = v.Life.Withdraw(v.person(), q.id, clientName(req.ClientInfo()))
+		became = approval.ReasonWithdrawn
+		_, err = v.Life.Withdraw(v.person(), q.id, through)
 	}
-	if err != nil {
+	if err != nil { // it is another's, or over
 		v.log.Warn("the no ended this call alone: " + err.Message)
+		no = no.WithHint("hcpx approvals show " + q.id)
+	} else {
+		no = no.With("reason", became).WithHint("repeat it without an id to ask again")
 	}
 	return v.Refuse(ctx, s, r.src, no)
 }
