@@ -68,7 +68,7 @@ var rooms = []struct {
 	{"internal/app", "protocol places jsondoc stamp manifest policy pack grant binding sandbox adapter adapter/wrap adapter/composite adapter/openapi audit store settings session vault gate pipeline lifecycle lint examples"},
 	{"internal/demogit", ""},
 	{"internal/cli", "protocol jsondoc manifest adapter/composite jq/worker audit grant settings session approval lifecycle lint conformance app examples demogit"},
-	{"internal/mcp", "protocol jsondoc manifest session lifecycle projection"},
+	{"internal/mcp", "protocol jsondoc manifest approval session lifecycle projection"},
 	{"cmd/hcpx", "cli sandbox learn"},
 	{"cmd/hcpxd", "protocol session imports cli sandbox learn jq jq/worker projection mcp"},
 }

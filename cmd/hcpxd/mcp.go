@@ -26,7 +26,7 @@ func serveMCP(ctx context.Context, m cli.MCP) error {
 	c := mcp.Config{
 		Version: m.Version, Shape: projection.Single, Packs: m.Packs, Session: m.Session, Person: m.Person,
 		Exec: exec, Refuse: m.App.Refuse, Life: life, Shown: m.Shown,
-		Results: m.App.Results(m.Session.Tenant), NewID: m.App.NewID(), Pulse: m.App.Pulse, Now: m.Now, Log: m.Log,
+		NewID: m.App.NewID(), Pulse: m.App.Pulse, Now: m.Now, Log: m.Log,
 	}
 	if m.Commands {
 		c.Shape = projection.Commands

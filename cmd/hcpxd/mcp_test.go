@@ -105,7 +105,7 @@ func Test_15_2_AGatedWriteAsksThroughTheClient(t *testing.T) {
 	for _, tt := range []struct{ says, want string }{
 		{`{"action":"accept","content":{"confirm":false}}`, `"reason":"rejected"`},
 		{`{"action":"decline"}`, `"reason":"rejected"`},
-		{`{"action":"cancel"}`, `"reason":"pending"`},
+		{`{"action":"cancel"}`, `"approval_id"`},
 		{`{"action":"accept","content":{"confirm":"true"}}`, `"approval_id"`},
 		{`{"action":"accept","content":{}}`, `"approval_id"`},
 		{`{"action":"accept","content":{"confirm":true}}`, `{"ok":true,"pack_id":"probe","verb_key":"set","result":{"n":5}}`},
@@ -206,7 +206,7 @@ func Test_15_2_InputRequiredIsBoundAndSingleUse(t *testing.T) {
 	if got := again("9", ask("9"), `{"action":"decline"}`); !strings.Contains(got, `"rejected"`) {
 		t.Errorf("a no: %s", got)
 	}
-	if got := again("10", ask("10"), `{"action":"accept","content":{"confirm":1}}`); !strings.Contains(got, `"pending"`) {
+	if got := again("10", ask("10"), `{"action":"accept","content":{"confirm":1}}`); !strings.Contains(got, `"approval_id"`) {
 		t.Errorf("no boolean: %s", got)
 	}
 	if n := len(ran(h)); n != 1 {
@@ -269,6 +269,9 @@ func Test_9_3_NobodyBehindMCPIsAPerson(t *testing.T) {
 		if err == nil || len(out) > 0 {
 			t.Errorf("--as %q: %v, and stdout has %q", as, err, out)
 		}
+	}
+	if out, err := h.command("mcp", "--json", "--listen", "127.0.0.1:0").Output(); err == nil || len(out) > 0 {
+		t.Errorf("flags that do not fit: %v, and stdout has %q", err, out)
 	}
 }
 

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"path/filepath"
-
 	"hcpx/internal/protocol"
 	"hcpx/internal/session"
 )
@@ -22,9 +20,6 @@ func (a *App) Serve(c Caller) (s protocol.Session, person protocol.Principal, re
 	}
 	return s, person, nil
 }
-
-// Results is where answers too large for a model are left for it (§12.2), outside of every land.
-func (a *App) Results(tenant string) string { return filepath.Join(a.home, "data", tenant, "results") }
 
 // NewID makes ids like those of runs: unique, and sorted as they were made.
 func (a *App) NewID() func() string { return ids(a.o.Now) }

@@ -149,6 +149,13 @@ func (a *Approval) usable(q *Request, now time.Time) Reason {
 	}
 }
 
+// Changed is the refusal of a yes to what is no longer what was shown (§15.2).
+func Changed() *protocol.Error {
+	e := protocol.Fail(protocol.ConfirmRequired, "What would run is no longer what was shown, so nothing was run.").WithHint("repeat it; you are asked again")
+	e.Step = 6
+	return e
+}
+
 // Decision is what somebody makes of an approval.
 type Decision struct {
 	To    State // approved, rejected or withdrawn

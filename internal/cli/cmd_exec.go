@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hcpx/internal/app"
+	"hcpx/internal/approval"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/protocol"
 )
@@ -188,6 +189,9 @@ func (d *deps) exec(ctx context.Context, o execOptions, say func(*app.App) (*jso
 		yes, refusal := d.askFirst(plan)
 		if refusal != nil {
 			return refuse(refusal)
+		}
+		if yes && x.Plan(ctx, s, o.envelope(args)).Exact != plan.Exact {
+			return refuse(approval.Changed())
 		}
 		o.Confirm = yes
 	}

@@ -53,6 +53,7 @@ func newMCPCmd(d *deps, run runner[mcpOptions]) *cobra.Command {
 		example: "hcpx mcp\nhcpx mcp --tools commands --pack git\nhcpx mcp --http --listen 127.0.0.1:7411",
 	}, none(), nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		d.asJSON, d.flags.JSON = false, false
 		if err := o.check(c); err != nil {
 			return err
 		}
@@ -77,10 +78,9 @@ func (o mcpOptions) check(c *cobra.Command) error {
 	return nil
 }
 
-// runMCP serves until the client or a signal ends it. stdout is the protocol's alone, so that even a refusal to start goes
-// to stderr.
+// runMCP serves until the client or a signal ends it. stdout is the protocol's alone, so that even a refusal to start, and
+// of flags, goes to stderr, whatever --json says.
 func runMCP(ctx context.Context, d *deps, o mcpOptions) error {
-	d.asJSON, d.flags.JSON = false, false
 	if d.env.Daemon == nil || d.env.Daemon.MCP == nil {
 		return d.handOver([]string{"mcp"})
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,6 +125,43 @@ func TestHCP_12_1_6_TheFaceAsksAPersonOnce(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", tt.more, code, errs)
 		}
 	}
+}
+
+// §15.2: a yes at a terminal is to what was shown; a pack that is another one by then is asked about again.
+func Test_15_2_AYesAtATerminalIsToWhatWasShown(t *testing.T) {
+	p := facePlace(t)
+	for _, changes := range []bool{true, false} {
+		env, _, errs := p.env("kinds", "deep", "down", "set", "--to", "5", "--project", "a")
+		env.InTTY, env.ErrTTY = true, true
+		env.In = lateReader{func() {
+			if !changes {
+				return
+			}
+			text, err := os.ReadFile(filepath.Join(p.dir, "kinds", "surface.json"))
+			p.write("kinds/surface.json", strings.Replace(string(text), `"1.0.0"`, `"1.0.1"`, 1))
+			install, _, errs := p.env("install", filepath.Join(p.dir, "kinds"))
+			if code := Main(context.Background(), install); err != nil || code != 0 {
+				t.Errorf("%v, exit %d: %s", err, code, errs)
+			}
+		}, strings.NewReader("y\n")}
+		code := Main(context.Background(), env)
+		if refused := strings.Contains(errs.String(), "no longer what was shown"); refused != changes || refused != (code == 3) {
+			t.Errorf("changed %v: exit %d, %s", changes, code, errs)
+		}
+	}
+}
+
+// lateReader does something before what is typed is read.
+type lateReader struct {
+	first func()
+	in    *strings.Reader
+}
+
+func (r lateReader) Read(b []byte) (int, error) {
+	if int64(r.in.Len()) == r.in.Size() {
+		r.first()
+	}
+	return r.in.Read(b)
 }
 
 // §12.1: help of a pack, of a space and of a command, in each form; it makes no store, and the mark of a gated write is

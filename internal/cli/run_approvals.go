@@ -258,7 +258,7 @@ func runReject(_ context.Context, d *deps, o approvalOptions) error {
 
 func runWithdraw(_ context.Context, d *deps, o approvalOptions) error {
 	return stage(d, func(l *lifecycle.Lifecycle, s protocol.Session) (lifecycle.ApprovalView, *protocol.Error) {
-		return l.Withdraw(s, o.ID)
+		return l.Withdraw(s, o.ID, "")
 	}, showClosed)
 }
 

@@ -126,3 +126,43 @@ func (b *builder) lift(op *operation) bool {
 	}
 	return true
 }
+
+// sendsFiles says whether the body is made of files of the land (§3.6): bytes, or a part of a form that is.
+func (b *builder) sendsFiles(op *operation) bool {
+	switch {
+	case op.body == nil:
+		return false
+	case op.body.kind == multipartBody:
+		return slices.ContainsFunc(b.flatten(op.body.schema).props, func(p prop) bool { return b.isFile(p.node) })
+	}
+	return op.body.kind == binaryBody
+}
+
+// isFile says whether a part, or each of its items, is a file: in 3.0 a binary one, since then also what has a media type that is
+// no text and is not encoded as one.
+func (b *builder) isFile(n *jsondoc.Node) bool {
+	f := b.flatten(n)
+	if f.item != nil {
+		f = b.flatten(f.item)
+	}
+	said := func(key string) string {
+		i := slices.IndexFunc(f.keep, func(m jsondoc.Member) bool { return m.Key == key })
+		if i < 0 {
+			return ""
+		}
+		return f.keep[i].Value.Text
+	}
+	media := said("contentMediaType")
+	return said("format") == "binary" || media != "" && !strings.HasPrefix(media, "text/") && said("contentEncoding") == ""
+}
+
+// senders are the keys of the commands that send files.
+func (b *builder) senders() []string {
+	var keys []string
+	for _, op := range b.chosen {
+		if b.sendsFiles(op) {
+			keys = append(keys, op.key)
+		}
+	}
+	return keys
+}

@@ -14,6 +14,7 @@ const (
 // which are the same.
 type command struct {
 	args    *jsondoc.Node
+	usual   *jsondoc.Node // the arguments of a call that has a body, for the example
 	params  []*jsondoc.Node
 	body    *jsondoc.Node
 	example *jsondoc.Node
@@ -48,6 +49,8 @@ func (b *builder) arguments(w *writer, op *operation) command {
 	var c command
 	var props []jsondoc.Member
 	var required []string
+	var together *jsondoc.Node
+	usual := []string{} // of a body that may be left out
 	for _, p := range op.params {
 		f := *w.flatten(p.schema)
 		if said := text(p.node, "description"); said != "" {
@@ -62,6 +65,9 @@ func (b *builder) arguments(w *writer, op *operation) command {
 	}
 	if op.body != nil {
 		inner, needed := b.bodyArguments(w, op.body, &c)
+		if op.body.lifted && !op.body.required { // it may be left out, whole
+			together, usual, needed = dependent(inner, needed), needed, nil
+		}
 		props, required = append(props, inner...), append(required, needed...)
 	}
 	c.args = object(member("type", jsondoc.Str("object")))
@@ -71,9 +77,35 @@ func (b *builder) arguments(w *writer, op *operation) command {
 	if len(required) > 0 {
 		c.args.Members = append(c.args.Members, member("required", wordList(required)))
 	}
+	if together != nil {
+		c.args.Members = append(c.args.Members, member("dependentRequired", together))
+	}
 	c.args.Members = append(c.args.Members, member("additionalProperties", jsondoc.Boolean(false)))
 	c.size = len(c.args.Append(nil))
+	if c.usual = c.args; len(usual) > 0 {
+		c.usual = c.args.With("required", wordList(append(required, usual...)))
+	}
 	return c
+}
+
+// maxTogether bounds how many names say which members of a body go together; beyond it the API alone says.
+const maxTogether = 100
+
+// dependent says of a body that may be left out: whoever gives one of its members gives those that it requires (§3.6). nil: nothing.
+func dependent(props []jsondoc.Member, needed []string) *jsondoc.Node {
+	if len(needed) == 0 || len(props)*len(needed) > maxTogether {
+		return nil
+	}
+	out := object()
+	for _, p := range props {
+		if len(needed) > 1 || needed[0] != p.Key {
+			out.Members = append(out.Members, member(p.Key, wordList(needed)))
+		}
+	}
+	if len(out.Members) == 0 {
+		return nil
+	}
+	return out
 }
 
 // bodyArguments are those of the body: its properties, or the one named body.

@@ -18,7 +18,10 @@ func (b *builder) example(op *operation) *jsondoc.Node {
 	if schema == nil {
 		return jsondoc.NullNode()
 	}
-	small := schema.Example()
+	small := jsondoc.Obj()
+	if usual := argsSchema(op.command.usual); usual != nil {
+		small = usual.Example()
+	}
 	told := small
 	for _, p := range op.params {
 		if v := b.exampleOf(p.node, p.schema); v != nil && small.Has(p.arg) {

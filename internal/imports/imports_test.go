@@ -204,3 +204,42 @@ func Test_5_2_TheDocumentsWordsStayWords(t *testing.T) {
 		made(t, title, Options{})
 	}
 }
+
+// §15.6: a command that sends files finds them in the workspace; whoever decides is told.
+func Test_15_6_FilesAreOfTheWorkspace(t *testing.T) {
+	body := func(media, schema string) string {
+		return `"requestBody":{"content":{"` + media + `":{"schema":` + schema + `}}}`
+	}
+	m := made(t, doc(`{"/a":{"post":{"operationId":"one",`+body("multipart/form-data", `{"type":"object","properties":{"f":{"type":"string","format":"binary"}}}`)+`}},
+		"/b":{"post":{"operationId":"many",`+body("multipart/form-data", `{"type":"object","properties":{"f":{"type":"array","items":{"type":"string","format":"binary"}}}}`)+`}},
+		"/c":{"post":{"operationId":"bytes",`+body("application/octet-stream", `{}`)+`}},
+		"/d":{"post":{"operationId":"text",`+body("multipart/form-data", `{"type":"object","properties":{"f":{"type":"string"}}}`)+`}},
+		"/e":{"post":{"operationId":"none"}}}`, `{}`), Options{})
+	for key, want := range map[string]string{"one": "local", "many": "local", "bytes": "local", "text": "personal", "none": "personal"} {
+		if got := text(m.file(t, "policy.json").Get("verbs").Get(key).Get("privacy"), "land"); got != want {
+			t.Errorf("%s: %s", key, got)
+		}
+	}
+	if told := strings.Join(m.Report.Decide, "\n"); !strings.Contains(told, "Files: these send files of the workspace (land local), whichever the caller names: one, many, bytes.") {
+		t.Error(told)
+	}
+}
+
+// §15.6: a body that may be left out may be left out; whoever gives a part of it gives what it requires.
+func Test_15_6_AnOptionalBodyStaysOptional(t *testing.T) {
+	const schema = `"content":{"application/json":{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}}}}}`
+	m := made(t, doc(`{"/a":{"post":{"operationId":"may","requestBody":{`+schema+`}}},"/b":{"post":{"operationId":"must","requestBody":{"required":true,`+schema+`}}}}`, `{}`), Options{})
+	for _, tt := range []struct {
+		key, args string
+		fits      bool
+	}{
+		{"may", `{}`, true}, {"may", `{"a":"x"}`, true}, {"may", `{"b":"x"}`, false}, {"may", `{"a":"x","b":"x"}`, true},
+		{"must", `{}`, false}, {"must", `{"a":"x"}`, true},
+	} {
+		args, _ := jsondoc.Parse([]byte(tt.args), jsondoc.Limits{})
+		bad := argsSchema(m.file(t, "surface.json").Get("verbs").Get(tt.key).Get("args")).Validate(args)
+		if fits := len(bad) == 0; fits != tt.fits {
+			t.Errorf("%s %s: %v", tt.key, tt.args, bad)
+		}
+	}
+}

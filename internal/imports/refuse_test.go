@@ -98,8 +98,11 @@ func Test_15_6_WhereThePackGoes(t *testing.T) {
 	if err := run(Options{Out: document}); err == nil || err.Details["reason"] != string(exists) {
 		t.Errorf("over a file: %v", err)
 	}
-	if err := run(Options{Out: filepath.Join(dir, "no", "such", "pack")}); err == nil || err.Details["reason"] != string(unwritable) {
-		t.Errorf("below nothing: %v", err)
+	if err := run(Options{Out: filepath.Join(document, "pack")}); err == nil || !strings.Contains(err.Message, "no directory") {
+		t.Errorf("below a file: %v", err)
+	}
+	if err := run(Options{Out: filepath.Join(dir, "packs", "new", "harbour")}); err != nil {
+		t.Errorf("below nothing: %s", err.Message)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
 		t.Fatal(err)
@@ -115,7 +118,7 @@ func Test_15_6_WhereThePackGoes(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if !slices.Equal(names, []string{"empty", "harbour.yaml", "pack"}) {
+	if !slices.Equal(names, []string{"empty", "harbour.yaml", "pack", "packs"}) {
 		t.Errorf("beside the packs there is %v", names)
 	}
 }

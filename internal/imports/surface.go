@@ -102,8 +102,8 @@ func packVersion(said string) string {
 // policy is who may do what: what looks is a read, everything else a write that is confirmed (§4).
 func (b *builder) policy() []byte {
 	entries := &jsondoc.Node{Kind: jsondoc.Object}
-	land := member("privacy", object(member("land", jsondoc.Str(string(protocol.Personal)))))
 	for _, op := range b.chosen {
+		land := member("privacy", object(member("land", jsondoc.Str(string(b.land(op))))))
 		entry := object(member("operation", jsondoc.Str(string(protocol.Read))), land)
 		if !op.read() {
 			entry = object(member("operation", jsondoc.Str(string(protocol.Write))), land, member("confirm", b.question(op)))
@@ -115,6 +115,15 @@ func (b *builder) policy() []byte {
 		return laid
 	}
 	return append(root.Append(nil), '\n')
+}
+
+// land is where the files of a command lie: of one that sends files in the workspace, since nothing puts any into its own
+// land; else it has none.
+func (b *builder) land(op *operation) protocol.Land {
+	if b.sendsFiles(op) {
+		return protocol.Local
+	}
+	return protocol.Personal
 }
 
 // question is what a person is asked before a write (§4.5): what it does, and the request with its arguments.
@@ -161,6 +170,9 @@ func (b *builder) decide() []string {
 	}
 	if len(reads) > 0 {
 		out = append(out, "Writes by their method that may only look by their name; they may become reads in the policy: "+listed(reads)+".")
+	}
+	if sends := b.senders(); len(sends) > 0 {
+		out = append(out, "Files: these send files of the workspace (land local), whichever the caller names: "+listed(sends)+".")
 	}
 	if len(b.left) > 0 {
 		out = append(out, "Left out: "+strconv.Itoa(len(b.left))+" operations or parameters; the import named them.")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"hcpx/internal/lint"
 	"hcpx/internal/protocol"
@@ -21,6 +22,9 @@ func write(made *Made, force bool) *protocol.Error {
 	old, refused := occupied(dir, force)
 	if refused != nil {
 		return refused
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return cannot(dir, err)
 	}
 	stage, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".")
 	if err != nil {
@@ -109,8 +113,8 @@ func cannot(dir string, err error) *protocol.Error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		because = "it may not be written"
-	case errors.Is(err, fs.ErrNotExist):
-		because = "the directory above it does not exist"
+	case errors.Is(err, syscall.ENOTDIR):
+		because = "what stands above it is no directory"
 	}
 	return fail(unwritable, fmt.Sprintf("The pack was not written to %s: %s.", dir, because), "choose another place with --out DIR")
 }

@@ -251,9 +251,10 @@ func (l *Lifecycle) Reject(s protocol.Session, id, through string) (ApprovalView
 	return l.close(s, "reject", id, approval.Rejected, through)
 }
 
-// Withdraw takes a request back: who asked a pending one, who approved an approved and unspent one.
-func (l *Lifecycle) Withdraw(s protocol.Session, id string) (ApprovalView, *protocol.Error) {
-	return l.close(s, "withdraw", id, approval.Withdrawn, "")
+// Withdraw takes a request back: who asked a pending one, who approved an approved and unspent one. through is as in
+// ApproveOptions.
+func (l *Lifecycle) Withdraw(s protocol.Session, id, through string) (ApprovalView, *protocol.Error) {
+	return l.close(s, "withdraw", id, approval.Withdrawn, through)
 }
 
 func (l *Lifecycle) close(s protocol.Session, act, id string, to approval.State, through string) (ApprovalView, *protocol.Error) {

@@ -64,9 +64,9 @@ func Test_15_2_WhoApproves(t *testing.T) {
 	}
 	_, err = w.approve(ada, id)
 	refused(t, err, protocol.NotFound)
-	_, err = w.Withdraw(as(agent), id)
+	_, err = w.Withdraw(as(agent), id, "")
 	refused(t, err, protocol.OperatorRequired)
-	if v, err := w.Withdraw(ada, id); err != nil || v.State != approval.Withdrawn {
+	if v, err := w.Withdraw(ada, id, ""); err != nil || v.State != approval.Withdrawn {
 		t.Errorf("%+v %v", v, err)
 	}
 }
@@ -85,7 +85,7 @@ func Test_15_2_WhoSees(t *testing.T) {
 			t.Errorf("%s: %v", who, err)
 		}
 		if !sees {
-			_, err := w.Withdraw(as(who), id)
+			_, err := w.Withdraw(as(who), id, "")
 			refused(t, err, protocol.NotFound)
 		}
 	}

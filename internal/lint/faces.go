@@ -137,7 +137,7 @@ func keys(members []jsondoc.Member) map[string]bool {
 // unfed says which argument a preview needs that the command cannot give it.
 func (j *judge) unfed(key, preview string) string {
 	command, shows := j.Manifest.Command(key), j.Manifest.Command(preview)
-	if command == nil || shows == nil {
+	if command == nil || shows == nil || command.Underived() || shows.Underived() {
 		return ""
 	}
 	given, err := command.Args()
@@ -199,7 +199,7 @@ func (j *judge) protected(e *policy.Entry) {
 // sentence checks that the question of a confirmation is filled from arguments that exist (§4.5).
 func (j *judge) sentence(e *policy.Entry) {
 	c := j.Manifest.Command(e.Key)
-	if c == nil || e.Message == "" {
+	if c == nil || e.Message == "" || c.Underived() {
 		return
 	}
 	args, err := c.Args()

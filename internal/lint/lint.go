@@ -188,7 +188,7 @@ func (j *judge) adapters(s surroundings) {
 		kind = composite.New(nil)
 	case manifest.OpenAPI:
 		o := openapi.New(openapi.Options{})
-		summary, issues := o.Summarize(j.Manifest, j.FS)
+		summary, issues := o.Summarize(j.Manifest, j.FS) // a form at least, so that Adopt tells which commands have none
 		j.add(issues...)
 		o.Adopt(j.Manifest, summary)
 		kind = o

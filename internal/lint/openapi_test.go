@@ -64,6 +64,36 @@ func Test_3_6_AnOpenAPIPackHasItsDocumentAndOperations(t *testing.T) {
 	}
 }
 
+// §3.6: one wrong thing is one finding: what follows from a document or server that cannot be used is not held against the
+// commands, and a wrong server hides no operation that is not there.
+func Test_3_6_OneFaultIsOneFinding(t *testing.T) {
+	const document = `{ "openapi": "3.1.0", "paths": { "/trips/{id}": { "get": { "operationId": "planTrip", "parameters": [ { "name": "id", "in": "path", "required": true, "schema": { "type": "string" } } ] } } } }`
+	pack := func(server, name, operation string) string {
+		files := city("openapi.json", document)
+		text := strings.NewReplacer("https://api.example.org/v1", server, `"openapi.json"`, `"`+name+`"`, `"planTrip"`, `"`+operation+`"`, `[{}]`, `[{"args":{"id":"7"}}]`).Replace(string(files["surface.json"].Data))
+		files["surface.json"].Data = []byte(text)
+		files["policy.json"].Data = []byte(`{ "surface_id": "city", "verbs": { "plan": { "operation": "write", "privacy": { "land": "personal" }, "confirm": { "message": "Plan {id}?" } } } }`)
+		var codes []string
+		for _, i := range look([]Source{{FS: files, Name: "city"}}, Options{}) {
+			codes = append(codes, string(i.Code))
+		}
+		return strings.Join(codes, " ")
+	}
+	const server = "https://api.example.org/v1"
+	for _, c := range []struct{ server, document, operation, want string }{
+		{server, "openapi.json", "planTrip", ""},
+		{"https://api.example.org:99999/", "openapi.json", "planTrip", "openapi.server"},
+		{server, "other.json", "planTrip", "openapi.document"},
+		{server, "openapi.json", "plan", "openapi.operation"},
+		{"https://api.example.org:99999/", "openapi.json", "plan", "openapi.server openapi.operation"},
+		{"https://api.example.org:99999/", "other.json", "plan", "openapi.document openapi.server"},
+	} {
+		if got := pack(c.server, c.document, c.operation); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 func Test_3_6_ACommandNamesItsOperation(t *testing.T) {
 	files := city("openapi.json", jsonDocument)
 	files["surface.json"].Data = []byte(strings.Replace(string(files["surface.json"].Data), `"operation_id": "planTrip", `, "", 1))

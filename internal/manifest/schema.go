@@ -51,6 +51,12 @@ func (c *Command) Args() (*Schema, error) {
 	})
 }
 
+// Underived says that the arguments are those of an operation that could not be read (§3.6): that is one finding, and
+// nothing is held against the schema that is not there.
+func (c *Command) Underived() bool {
+	return c.ArgsNode == nil && c.Operation != nil && c.Operation() == nil
+}
+
 // derivedArgs is the schema that the command's operation brings (§3.6), which follows the standard: it is closed where it
 // says so. Without one the command takes no arguments.
 func (c *Command) derivedArgs() (*Schema, []jsondoc.Fault) {
@@ -258,7 +264,7 @@ func (c *Command) check() []jsondoc.Fault {
 	}
 	_, err = c.Result()
 	faults = append(faults, faultsOf(err)...)
-	if args == nil {
+	if args == nil || c.Underived() {
 		return faults
 	}
 	for i, example := range items(c.Node.Get("examples")) {

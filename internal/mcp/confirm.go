@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"hcpx/internal/approval"
 	"hcpx/internal/jsondoc"
 	"hcpx/internal/lifecycle"
 	"hcpx/internal/protocol"
@@ -41,6 +42,8 @@ type question struct {
 	id      string            // of the approval; "": the Principal's own word counts, and the person's yes becomes it
 	preview string            // hash of the preview that was shown
 	bound   [sha256.Size]byte // who asked for what
+	plan    string            // hash of what the caller's own word would run; "" with an id, which binds by itself
+	refusal protocol.Result   // what stands unless the person says yes
 	expires time.Time
 }
 
@@ -91,17 +94,13 @@ func canAsk(c *sdk.ClientCapabilities) bool {
 
 // question makes the question and what the person is shown: exactly what would run. nil: it cannot be shown.
 func (v *server) question(ctx context.Context, s protocol.Session, r request, refusal protocol.Result) (*question, string) {
-	q := &question{bound: bound(s, r), expires: v.Now().Add(questionLasts)}
+	q := &question{bound: bound(s, r), refusal: refusal, expires: v.Now().Add(questionLasts)}
 	id, _ := refusal.Error.Details["approval_id"].(string)
 	if id == "" {
-		message := fmt.Sprintf("%s asks to run %s/%s.\n%s", s.Principal, refusal.PackID, refusal.VerbKey, refusal.Error.Message)
-		if argv, ok := refusal.Error.Details["argv"].([]string); ok {
-			message += fmt.Sprintf("\nruns: %q", argv)
-		}
-		if len(message) > maxShown {
+		if q.plan = v.Exec.Plan(ctx, s, r.src).Exact; q.plan == "" {
 			return nil, ""
 		}
-		return q, message
+		return q.shown(ownWord(s, refusal))
 	}
 	view, err := v.Life.Approval(ctx, v.person(), id)
 	if err != nil {
@@ -114,11 +113,27 @@ func (v *server) question(ctx context.Context, s protocol.Session, r request, re
 		}
 		q.preview = view.Preview.Hash
 	}
-	message := strings.TrimSpace(v.Shown(view))
+	return q.shown(strings.TrimSpace(v.Shown(view)))
+}
+
+// shown is the question with its message; nil where that is longer than a client shows.
+func (q *question) shown(message string) (*question, string) {
 	if len(message) > maxShown {
 		return nil, ""
 	}
 	return q, message
+}
+
+// ownWord is what a person is shown where the caller's own word counts: the sentence, and the argv or the request.
+func ownWord(s protocol.Session, refusal protocol.Result) string {
+	message := fmt.Sprintf("%s asks to run %s/%s.\n%s", s.Principal, refusal.PackID, refusal.VerbKey, refusal.Error.Message)
+	if argv, ok := refusal.Error.Details["argv"].([]string); ok {
+		message += fmt.Sprintf("\nruns: %q", argv)
+	}
+	if request, ok := refusal.Error.Details["request"].(json.RawMessage); ok {
+		message += "\nsends: " + string(request)
+	}
+	return message
 }
 
 // person is the Session of who answers.
@@ -147,31 +162,56 @@ func (v *server) retried(ctx context.Context, req *sdk.CallToolRequest, s protoc
 	return v.settle(ctx, req, s, r, *q, said), true
 }
 
-// settle does what the person said. Only an accept with true is a yes; an accept with false, or a decline, is his no; else
-// the request stays open.
+// settle does what the person said. Only an accept with true is a yes, and only a yes runs anything; an accept with false,
+// or a decline, is his no; else the request stays open, and so does what anybody else decides about it.
 func (v *server) settle(ctx context.Context, req *sdk.CallToolRequest, s protocol.Session, r request, q question, said *sdk.ElicitResult) protocol.Result {
-	yes, no := false, false
-	if said != nil {
-		yes = said.Action == "accept" && said.Content[confirmKey] == true
-		no = said.Action == "decline" || said.Action == "accept" && said.Content[confirmKey] == false
-	}
-	if q.id == "" {
-		if yes {
-			return v.Exec.Exec(ctx, s, r.confirmed(jsondoc.Boolean(true)))
-		}
-		return v.Exec.Exec(ctx, s, r.src)
-	}
-	var err *protocol.Error
 	switch {
-	case yes:
-		_, err = v.Life.Approve(ctx, v.person(), q.id, lifecycle.ApproveOptions{Preview: q.preview, Through: clientName(req.ClientInfo())})
-	case no:
-		_, err = v.Life.Reject(v.person(), q.id, clientName(req.ClientInfo()))
+	case said == nil:
+		return q.refusal
+	case said.Action == "accept" && said.Content[confirmKey] == true:
+		return v.agreed(ctx, req, s, r, q)
+	case said.Action == "decline" || said.Action == "accept" && said.Content[confirmKey] == false:
+		return v.declined(ctx, req, s, r, q)
 	}
-	if err != nil {
-		v.log.Warn("the answer did not count: " + err.Message)
+	return q.refusal
+}
+
+// agreed runs what the person said yes to. His yes is the approval, unless another gave one while he looked.
+func (v *server) agreed(ctx context.Context, req *sdk.CallToolRequest, s protocol.Session, r request, q question) protocol.Result {
+	if q.id == "" {
+		if v.Exec.Plan(ctx, s, r.src).Exact != q.plan {
+			return v.Refuse(ctx, s, r.src, approval.Changed())
+		}
+		return v.Exec.Exec(ctx, s, r.confirmed(jsondoc.Boolean(true)))
+	}
+	_, err := v.Life.Approve(ctx, v.person(), q.id, lifecycle.ApproveOptions{Preview: q.preview, Through: clientName(req.ClientInfo())})
+	if err != nil && err.Details["state"] != approval.Approved {
+		v.log.Warn("the yes did not count: " + err.Message)
+		return q.refusal
 	}
 	return v.Exec.Exec(ctx, s, r.confirmed(jsondoc.Str(q.id)))
+}
+
+// declined runs nothing, whatever became of the request meanwhile: an open one is rejected, and what this person approved
+// himself is withdrawn.
+func (v *server) declined(ctx context.Context, req *sdk.CallToolRequest, s protocol.Session, r request, q question) protocol.Result {
+	no := protocol.Fail(protocol.ConfirmRequired, "The person at the client said no; nothing was run.")
+	if no.Step = 6; q.id == "" {
+		return v.Refuse(ctx, s, r.src, no)
+	}
+	became, through := approval.ReasonRejected, clientName(req.ClientInfo())
+	_, err := v.Life.Reject(v.person(), q.id, through)
+	if err != nil && err.Details["state"] == approval.Approved {
+		became = approval.ReasonWithdrawn
+		_, err = v.Life.Withdraw(v.person(), q.id, through)
+	}
+	if err != nil { // it is another's, or over
+		v.log.Warn("the no ended this call alone: " + err.Message)
+		no = no.WithHint("hcpx approvals show " + q.id)
+	} else {
+		no = no.With("reason", became).WithHint("repeat it without an id to ask again")
+	}
+	return v.Refuse(ctx, s, r.src, no)
 }
 
 // clientName is what the audit has of the client that a person answered through.

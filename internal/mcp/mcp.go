@@ -37,15 +37,14 @@ type Config struct {
 	Person protocol.Principal
 	Exec   protocol.Executor
 	// Refuse answers what may not run here, through the steps before it and into the audit (§9.7).
-	Refuse  func(ctx context.Context, s protocol.Session, envelope []byte, why *protocol.Error) protocol.Result
-	Life    *lifecycle.Lifecycle
-	Shown   func(lifecycle.ApprovalView) string // what a person decides by
-	Results string                              // where large answers are left
-	NewID   func() string
-	Pulse   func() string // differs once the store may have changed
-	Now     func() time.Time
-	Log     io.Writer     // stderr
-	Every   time.Duration // between looks at the store, and words of progress; 0 = as usual
+	Refuse func(ctx context.Context, s protocol.Session, envelope []byte, why *protocol.Error) protocol.Result
+	Life   *lifecycle.Lifecycle
+	Shown  func(lifecycle.ApprovalView) string // what a person decides by
+	NewID  func() string                       // names what is kept of a large answer
+	Pulse  func() string                       // differs once the store may have changed
+	Now    func() time.Time
+	Log    io.Writer     // stderr
+	Every  time.Duration // between looks at the store, and words of progress; 0 = as usual
 }
 
 // The usual spans.

@@ -178,27 +178,27 @@ func Test_12_2_LargeResultsGoAfterADay(t *testing.T) {
 	if p := preview([]byte("x" + long)); !utf8.ValidString(p) || len(p) < previewBytes-2 {
 		t.Error(len(p))
 	}
-	dir := filepath.Join(t.TempDir(), "results")
-	now, n := time.Now(), 0
-	v := newServer(t.Context(), Config{Results: dir, NewID: func() string { n++; return "r" + string(rune('0'+n)) }, Now: func() time.Time { return now }, Log: io.Discard})
+	home, now, n := t.TempDir(), time.Now(), 0
+	dir := filepath.Join(home, "data", "local", "results")
+	st := store.OpenFS(home, store.Options{Now: func() time.Time { return now }})
+	v := newServer(t.Context(), Config{Life: &lifecycle.Lifecycle{Store: st}, NewID: func() string { n++; return "r" + string(rune('0'+n)) }, Now: func() time.Time { return now }, Log: io.Discard})
 	raw, err := json.Marshal(long + long + long + long + long + long + long + long + long + long + long + long + long + long + long + long)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := v.fit(protocol.Session{}, protocol.Result{OK: true, Result: raw})
+	first := v.fit(protocol.Session{Tenant: "local"}, protocol.Result{OK: true, Result: raw})
 	if !strings.Contains(string(first.Result), "r1/result.txt") {
 		t.Errorf("%.200s", first.Result)
 	}
-	now = now.Add(resultLasts + time.Minute)
+	now = now.Add(24*time.Hour + time.Minute)
 	raw = []byte(`{"a":` + string(raw) + `}`)
-	if second := v.fit(protocol.Session{}, protocol.Result{OK: true, Result: raw}); !strings.Contains(string(second.Result), "r2/result.json") {
+	if second := v.fit(protocol.Session{Tenant: "local"}, protocol.Result{OK: true, Result: raw}); !strings.Contains(string(second.Result), "r2/result.json") {
 		t.Errorf("%.200s", second.Result)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "r2" {
 		t.Errorf("%v %v", left, err)
 	}
-	v.Results = filepath.Join(dir, "r2", "result.json", "below a file")
-	if whole := v.fit(protocol.Session{}, protocol.Result{OK: true, Result: raw}); len(whole.Result) != len(raw) {
+	if whole := v.fit(protocol.Session{Tenant: "../elsewhere"}, protocol.Result{OK: true, Result: raw}); len(whole.Result) != len(raw) {
 		t.Error("an answer that could not be left is lost")
 	}
 }
@@ -341,5 +341,30 @@ func Test_15_2_OnlyAMissingConfirmationAsks(t *testing.T) {
 		if got := asks(tt.r); got != tt.want {
 			t.Errorf("%d: %v", i, got)
 		}
+	}
+}
+
+// §15.2, §3.6: where the caller's own word counts the person is shown the request too, with the hashes of its files.
+func Test_15_2_ARequestIsShown(t *testing.T) {
+	refusal := protocol.Denied("city", "plan", protocol.Fail(protocol.ConfirmRequired, "Plan it?").
+		With("request", json.RawMessage(`{"method":"POST","url":"https://api.example.org/trips","files":[{"path":"a","sha256":"00ff"}]}`)))
+	got := ownWord(protocol.Session{Principal: "service:ci"}, refusal)
+	for _, want := range []string{"service:ci asks to run city/plan", "Plan it?", "https://api.example.org/trips", "00ff"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown: %s", want, got)
+		}
+	}
+}
+
+// §12.2, §9.3: since 2026-07-28 a request names its client itself, and skills are those of that client, in a session or without one.
+func Test_12_2_SkillsAreOfTheClientThatAsks(t *testing.T) {
+	p := &skillParams{}
+	p.SetMeta(map[string]any{sdk.MetaKeyClientInfo: map[string]any{"name": "Other", "version": "1"}})
+	v := face(t, Config{})
+	if s := v.as(clientOf(nil, p)); s.Principal != "agent:other" {
+		t.Errorf("%s", s.Principal)
+	}
+	if s := v.as(clientOf(nil, &skillParams{})); s.Principal != "agent:mcp" {
+		t.Errorf("%s", s.Principal)
 	}
 }

@@ -56,15 +56,15 @@ type skillResult struct {
 
 func (v *server) addSkills() {
 	v.mcp.AddResourceTemplate(skillTemplate(), v.readResource)
-	err := sdk.AddReceivingCustomMethod(v.mcp, "skills/list", func(_ context.Context, ss *sdk.ServerSession, _ *skillParams) (*skillsResult, error) {
+	err := sdk.AddReceivingCustomMethod(v.mcp, "skills/list", func(_ context.Context, ss *sdk.ServerSession, p *skillParams) (*skillsResult, error) {
 		out := &skillsResult{ResultType: complete, Skills: []skillEntry{}, Cacheable: fresh}
-		for _, p := range v.offered(v.as(clientOf(ss))) {
-			out.Skills = append(out.Skills, entryOf(p))
+		for _, one := range v.offered(v.as(clientOf(ss, p))) {
+			out.Skills = append(out.Skills, entryOf(one))
 		}
 		return out, nil
 	})
 	err = errors.Join(err, sdk.AddReceivingCustomMethod(v.mcp, "skills/get", func(_ context.Context, ss *sdk.ServerSession, p *skillParams) (*skillResult, error) {
-		one, known := v.skillAt(v.as(clientOf(ss)), p.URI)
+		one, known := v.skillAt(v.as(clientOf(ss, p)), p.URI)
 		if !known {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("There is no skill %q; skills/list has those that there are.", p.URI)}
 		}
@@ -84,11 +84,9 @@ const (
 	markdown = "text/markdown"
 )
 
-func clientOf(ss *sdk.ServerSession) *sdk.Implementation {
-	if p := ss.InitializeParams(); p != nil {
-		return p.ClientInfo
-	}
-	return nil
+// clientOf is the client of a request: since 2026-07-28 each one names it, and there need be no session.
+func clientOf(ss *sdk.ServerSession, p *skillParams) *sdk.Implementation {
+	return (&sdk.ServerRequest[*skillParams]{Session: ss, Params: p}).ClientInfo()
 }
 
 func skillURI(pack string) string { return "skill://" + pack + "/SKILL.md" }

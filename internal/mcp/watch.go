@@ -48,7 +48,7 @@ func (v *server) watched() {
 	if every == 0 {
 		every = watchEvery
 	}
-	v.tidy()
+	v.Life.Store.SweepResults()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

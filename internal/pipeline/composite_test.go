@@ -216,3 +216,30 @@ func Test_3_5_TheStepsErrorIsWhole(t *testing.T) {
 		t.Errorf("%s\n%s", got, want)
 	}
 }
+
+// §15.2: what a yes to a plan is to: the same for the same request, confirmed or not, and another when arguments, the pack, or
+// the pack of a step are others.
+func Test_15_2_APlanSaysWhatAYesIsTo(t *testing.T) {
+	r := newRig(t)
+	r.compose("both", [3]string{"go", "confirm", look}, [3]string{"see", "read", look})
+	exact := func(rest string) string {
+		res := r.p.Plan(context.Background(), r.s, []byte(`{"pack_id":"both","verb_key":`+rest+`}`))
+		if !res.OK {
+			t.Fatal(told(res))
+		}
+		return res.Exact
+	}
+	first := exact(`"go"`)
+	if first == "" || exact(`"go"`) != first || exact(`"go","confirm":true`) != first || exact(`"see"`) != "" {
+		t.Errorf("%q %q %q", first, exact(`"go","confirm":true`), exact(`"see"`))
+	}
+	r.install("tool", toolManifest+" ", toolPolicy)
+	step := exact(`"go"`)
+	if step == first {
+		t.Error("a step of another pack is the same")
+	}
+	r.compose("both", [3]string{"go", "confirm", look + " "}, [3]string{"see", "read", look})
+	if exact(`"go"`) == step {
+		t.Error("another pack is the same")
+	}
+}

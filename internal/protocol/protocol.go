@@ -149,6 +149,9 @@ type Result struct {
 	Notes []string `json:"-"`
 	// Said is the envelope as it was answered before (§15.5): the other members mean the same, and AppendJSON gives it.
 	Said []byte `json:"-"`
+	// Exact is, of a plan of a gated write, the hash of what would run: a face that shows it and asks compares it before the
+	// run (§15.2).
+	Exact string `json:"-"`
 }
 
 // Error says why something was refused or failed (§6.2). Message is one sentence for a person, Hint the

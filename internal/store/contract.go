@@ -149,6 +149,8 @@ type Store interface {
 	// KeepResult writes what is too large or no text for a face to data/<tenant>/results/<run>/<name>, for its owner alone, and
 	// removes what lies there for over a day (§12).
 	KeepResult(tenant, run, name string, data []byte) (path string, err error)
+	// SweepResults removes what lies there for over a day, for a server that may keep nothing for long.
+	SweepResults()
 	// LandDir is the directory of a land, "" for a key without one; MakeLand creates it 0700. PurgeLand
 	// removes every land directory of a pack in all tenants, principals and projects; HasLand says whether
 	// there is one.

@@ -45,7 +45,7 @@ func Test_3_6_ACompiledTextIsTheRecords(t *testing.T) {
 	}
 }
 
-// §12: a result lies for a day, and goes when the next one is kept.
+// §12: a result lies for a day, and goes when the next one is kept, or a server looks.
 func Test_12_AResultLiesForADay(t *testing.T) {
 	now := time.Now()
 	s := store.OpenFS(t.TempDir(), store.Options{Now: func() time.Time { return now }})
@@ -63,5 +63,10 @@ func Test_12_AResultLiesForADay(t *testing.T) {
 	}
 	if _, err := os.Stat(next); err != nil {
 		t.Error(err)
+	}
+	now = now.Add(25 * time.Hour)
+	s.SweepResults()
+	if _, err := os.Stat(next); !os.IsNotExist(err) {
+		t.Errorf("it lies still: %v", err)
 	}
 }

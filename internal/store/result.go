@@ -17,7 +17,7 @@ func (s *FS) KeepResult(tenant, run, name string, data []byte) (string, error) {
 	if err := s.Ensure(); err != nil {
 		return "", err
 	}
-	s.sweepResults()
+	s.SweepResults()
 	return keepResult(s.home, []string{tenant, run, name}, data)
 }
 
@@ -25,6 +25,9 @@ func (s *FS) KeepResult(tenant, run, name string, data []byte) (string, error) {
 func (m *Memory) KeepResult(tenant, run, name string, data []byte) (string, error) {
 	return keepResult(m.scratch, []string{tenant, run, name}, data)
 }
+
+// SweepResults has nothing to remove: what is kept goes with the scratch directory.
+func (m *Memory) SweepResults() {}
 
 func keepResult(home string, names []string, data []byte) (string, error) {
 	for _, name := range names {
@@ -45,8 +48,8 @@ func keepResult(home string, names []string, data []byte) (string, error) {
 	return path, errors.Join(err, f.Close())
 }
 
-// sweepResults removes what lies for over a day, in all tenants. What can't be removed is tried again the next time.
-func (s *FS) sweepResults() {
+// SweepResults removes what lies for over a day, in all tenants. What can't be removed is tried again the next time.
+func (s *FS) SweepResults() {
 	found, err := filepath.Glob(filepath.Join(s.home, "data", "*", "results", "*"))
 	if err != nil {
 		return

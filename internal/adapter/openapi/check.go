@@ -20,23 +20,28 @@ func compileAll(m *manifest.Manifest, files fs.FS) (map[string]*operation, []pro
 		return nil, nil // manifest.adapter-block, manifest.schema
 	}
 	at := adapter.Place{Manifest: m, Offset: block.Node.Offset, Pointer: "/openapi"}
-	srv, err := parseServer(block.Server)
-	if err != nil {
-		if block.Server == "" || !manifest.SafeURL(block.Server) {
-			return nil, nil // the manifest's own finding
-		}
-		return nil, []protocol.Issue{at.Member(block.Node, "server").Issue("openapi.server", fmt.Sprintf("The server %s.", err))}
-	}
 	doc, issues, err := Read(files, block.Document)
 	if err != nil {
 		issues = append(issues, at.Member(block.Node, "document").Issue("openapi.document", fmt.Sprintf("%s %s.", jsondoc.Quote(block.Document), err)))
 	}
-	if doc == nil {
-		return nil, issues
+	srv, wrong := parseServer(block.Server)
+	if wrong != nil && block.Server != "" && manifest.SafeURL(block.Server) { // else it is the manifest's own finding
+		issues = append(issues, at.Member(block.Node, "server").Issue("openapi.server", fmt.Sprintf("The server %s.", wrong)))
 	}
 	ops := map[string]*operation{}
 	for _, c := range m.Commands {
-		op, found := doc.command(m, c, srv)
+		if doc == nil {
+			break
+		}
+		where, missing := doc.named(m, c)
+		if missing != nil {
+			issues = append(issues, *missing)
+			continue
+		}
+		if wrong != nil { // whether an operation can be called there is not known
+			continue
+		}
+		op, found := doc.command(m, c, where, srv)
 		issues = append(issues, found...)
 		if op != nil {
 			ops[c.Key] = op
@@ -46,21 +51,31 @@ func compileAll(m *manifest.Manifest, files fs.FS) (map[string]*operation, []pro
 	return ops, slices.Compact(issues)
 }
 
-// command reads the operation of one command.
-func (d *Document) command(m *manifest.Manifest, c *manifest.Command, srv server) (*operation, []protocol.Issue) {
+// named finds the operation that a command names.
+func (d *Document) named(m *manifest.Manifest, c *manifest.Command) (found spot, missing *protocol.Issue) {
 	id := c.Node.Get("operation_id")
 	at := adapter.CommandPlace(m, c).Member(c.Node, "operation_id")
 	if id == nil {
-		return nil, []protocol.Issue{at.Issue("openapi.operation", fmt.Sprintf("The command %q names no operation_id.", c.Key))}
+		none := at.Issue("openapi.operation", fmt.Sprintf("The command %q names no operation_id.", c.Key))
+		return found, &none
 	}
 	spots := d.spots[id.Text]
-	switch {
-	case id.Kind != jsondoc.String || len(spots) == 0:
-		return nil, []protocol.Issue{at.Issue("openapi.operation", fmt.Sprintf("The document has no operation %s.", jsondoc.Quote(id.Text)))}
-	case len(spots) > 1:
-		return nil, []protocol.Issue{at.Issue("openapi.operation", fmt.Sprintf("The document has more than one operation %s.", jsondoc.Quote(id.Text)))}
+	if id.Kind == jsondoc.String && len(spots) == 1 {
+		return spots[0], nil
 	}
-	op, err := d.operation(spots[0], srv)
+	said := "The document has no operation %s."
+	if id.Kind == jsondoc.String && len(spots) > 1 {
+		said = "The document has more than one operation %s."
+	}
+	none := at.Issue("openapi.operation", fmt.Sprintf(said, jsondoc.Quote(id.Text)))
+	return found, &none
+}
+
+// command reads the operation of one command.
+func (d *Document) command(m *manifest.Manifest, c *manifest.Command, where spot, srv server) (*operation, []protocol.Issue) {
+	id := c.Node.Get("operation_id")
+	at := adapter.CommandPlace(m, c).Member(c.Node, "operation_id")
+	op, err := d.operation(where, srv)
 	var wrong *trouble
 	switch {
 	case errors.As(err, &wrong) && wrong.code == "openapi.document":

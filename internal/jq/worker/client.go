@@ -66,16 +66,19 @@ func missing(where string) *protocol.Error {
 
 // Warm implements composite.Machine.
 func (c *Client) Warm() {
-	go func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.begun {
-			return
-		}
-		if w, err := c.start(); err == nil { // whoever evaluates finds out by himself
-			c.idle = append(c.idle, w)
-		}
-	}()
+	go c.warm()
+}
+
+// warm starts the first worker, unless there was one, or the client is closed already.
+func (c *Client) warm() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun || c.closed {
+		return
+	}
+	if w, err := c.start(); err == nil { // whoever evaluates finds out by himself
+		c.idle = append(c.idle, w)
+	}
 }
 
 // Check implements composite.Machine.

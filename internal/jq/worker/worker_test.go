@@ -199,6 +199,19 @@ func Test_3_5_OneWorkerForOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// A client that was closed before its worker was warm starts none, which nobody would end.
+func Test_3_5_NoWorkerIsStartedAfterTheEnd(t *testing.T) {
+	c := client(t)
+	c.Close()
+	if c.warm(); c.begun || len(c.idle) > 0 {
+		t.Errorf("%d workers", len(c.idle))
+	}
+	open := client(t)
+	if open.warm(); len(open.idle) != 1 {
+		t.Errorf("%d workers", len(open.idle))
+	}
+}
+
 // stuck is a machine whose evaluation does not end.
 type stuck struct{ composite.Machine }
 
