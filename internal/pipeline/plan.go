@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -33,18 +31,11 @@ func (p *Pipeline) Plan(ctx context.Context, s protocol.Session, envelope []byte
 	if r.recorded != nil { // exec would give that run's answer
 		plan = plan.With("recorded", jsondoc.Str(r.recordedBy))
 	}
-	return protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(plan), Exact: r.exactly()}
-}
-
-// exactly is the hash of what a person's yes to a plan is to (§15.2): the pack, the arguments, and all that would run, as far as
-// an approval would show it, with each step and its pack. "" where nobody needs to be asked.
-func (r *run) exactly() string {
-	if !r.confirm.needed {
-		return ""
+	res = protocol.Result{OK: true, PackID: r.req.PackID, VerbKey: r.req.VerbKey, Result: raw(plan)}
+	if r.confirm.needed { // a person's yes is to this and nothing else
+		res.Exact = r.exact()
 	}
-	left := maxShownSteps
-	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "args", r.args, "plan", r.picture(&left)).Canonical(nil))
-	return hex.EncodeToString(sum[:])
+	return res
 }
 
 // privateHome stands in a plan for the directory that exists only during the run.

@@ -292,11 +292,12 @@ func (r *run) foresaw(pack, verb string, args []byte) (exact string, ok bool) {
 	return exact, true
 }
 
-// exact tells what would run from anything else: the pack, and the whole picture, with what a composite's secret decides.
+// exact is the hash of what a person's yes is to (§15.2): the pack, the arguments, and all that would run, with each step and
+// its pack, and with what a composite's secret decides.
 func (r *run) exact() string {
 	open, seen, left := r.open, r.seen, maxShownSteps
 	r.open = nil
-	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "plan", r.picture(&left)).Canonical(nil))
+	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "args", r.args, "plan", r.picture(&left)).Canonical(nil))
 	r.open = open
 	if seen != nil {
 		r.seen = seen
