@@ -216,7 +216,7 @@ func (r *run) stepPictures(steps []adapter.Step, left *int) *jsondoc.Node {
 				sub.open = common(args[i], without[i])
 			}
 			n = sub.stepPlan(n, left)
-			if sub.world != nil && !asksItself(sub.verb) {
+			if !r.picturing && sub.world != nil && !asksItself(sub.verb) { // a run that is only shown makes no calls
 				key := callKey(s.Pack, s.Verb, args[i])
 				r.seen[key] = append(r.seen[key], sub.exact())
 			}
@@ -255,7 +255,7 @@ func (r *run) stepShown(n *jsondoc.Node, s adapter.Step, args *jsondoc.Node) (*j
 	if args == nil {
 		return n.With("args", jsondoc.NullNode()), nil
 	}
-	sub := &run{p: r.p, ctx: r.ctx, s: r.s, id: r.id, state: r.state, pack: loaded, verb: verb, args: args}
+	sub := &run{p: r.p, ctx: r.ctx, s: r.s, id: r.id, state: r.state, pack: loaded, verb: verb, args: args, picturing: true}
 	sub.req.args, sub.req.PackID, sub.req.VerbKey = args, s.Pack, s.Verb
 	return n, sub
 }
@@ -295,13 +295,10 @@ func (r *run) foresaw(pack, verb string, args []byte) (exact string, ok bool) {
 // exact is the hash of what a person's yes is to (§15.2): the pack, the arguments, and all that would run, with each step and
 // its pack, and with what a composite's secret decides.
 func (r *run) exact() string {
-	open, seen, left := r.open, r.seen, maxShownSteps
+	open, left := r.open, maxShownSteps
 	r.open = nil
 	sum := sha256.Sum256(object("digest", jsondoc.Str(r.pack.Digest), "args", r.args, "plan", r.picture(&left)).Canonical(nil))
 	r.open = open
-	if seen != nil {
-		r.seen = seen
-	}
 	return hex.EncodeToString(sum[:])
 }
 

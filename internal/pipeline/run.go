@@ -51,6 +51,7 @@ type run struct {
 	spent      bool                // 8: the approval is this run's
 	changes    []protect.Change    // 9
 	seen       map[string][]string // 6: what a person is shown of a composite's calls, exactly, by their arguments
+	picturing  bool                // 6: made only to be shown, as a step of the run above; it runs nothing itself
 	unseen     error               // 9: nobody could look at what changed
 }
 
