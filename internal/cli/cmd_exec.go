@@ -107,10 +107,13 @@ func (o *execOptions) elsewhere() string {
 	return ""
 }
 
-// twice says what a command line confirms twice; "" when nothing.
-func (o *execOptions) twice() string {
-	if o.Confirm, o.Apply = o.Confirm || o.Apply, false; o.Confirm && o.Approval != "" {
+// wrong says what of the flags of register cannot stand, on either form of the command line; "" when nothing.
+func (o *execOptions) wrong() string {
+	switch o.Confirm, o.Apply = o.Confirm || o.Apply, false; {
+	case o.Confirm && o.Approval != "":
 		return "--confirm and --approval are two confirmations; give one"
+	case !utf8.ValidString(o.Key):
+		return "--idempotency-key is no UTF-8 text, so two keys could be one"
 	}
 	return ""
 }
@@ -120,14 +123,11 @@ const maxJobs = 64
 
 // check refuses flags that contradict each other.
 func (o *execOptions) check(c *cobra.Command) error {
-	if why := o.twice(); why != "" {
+	if why := o.wrong(); why != "" {
 		return usage("exec", "%s", why)
 	}
 	if c.Flags().Changed("approval") && o.Approval == "" {
 		return usage("exec", "--approval needs an id")
-	}
-	if !utf8.ValidString(o.Key) {
-		return usage("exec", "--idempotency-key is no UTF-8 text, so two keys could be one")
 	}
 	from := o.elsewhere()
 	switch {

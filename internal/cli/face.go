@@ -55,7 +55,7 @@ func (d *deps) face(ctx context.Context, args []string) error {
 	if empty := emptyFlag(l.own); empty != "" {
 		bad = append(bad, protocol.Violation{Message: emptySentence(empty)})
 	}
-	if why := l.o.twice(); why != "" {
+	if why := l.o.wrong(); why != "" {
 		bad = append(bad, protocol.Violation{Message: stopped(why)})
 	}
 	return d.exec(ctx, l.o, func(*app.App) (*jsondoc.Node, []protocol.Violation) { return l.b.top.node(), bad })

@@ -48,6 +48,7 @@ func TestHCP_12_1_1_TheFaceOfAPack(t *testing.T) {
 		{"kinds show --color pink --json", 64, `--color is auto, always or never`},
 		{"kinds show --approval= --json", 64, `--approval is given and empty`},
 		{"kinds deep down set --confirm --approval x --project a --json", 64, `two confirmations`},
+		{"kinds deep down set --confirm --idempotency-key=\xff --project a --json", 64, `no UTF-8 text`},
 		{"kinds deep down set --bogus --as agent:claude-code --project a --json", 3, `"code":"grant_missing"`}, // and nothing of its arguments
 		{"kinds show --bogus --as Nobody --json", 3, `"code":"unauthenticated"`},
 		{"kinds shew --json", 3, `{"ok":false,"pack_id":"kinds","verb_key":"shew","error":{"code":"unknown_command"`},
